@@ -1,0 +1,1 @@
+"""What agents report, read and put into words: pure functions over bytes and text."""

@@ -1,0 +1,1 @@
+"""The passes of a night: from events to episodes, and from episodes to lessons."""
