@@ -138,6 +138,22 @@ class Environment:
             digest.update(f"{path.name} {len(content)}\n".encode() + content)
         return digest.hexdigest()
 
+    def _implied(self, extras: Sequence[str]) -> list[str]:
+        """Return these extras and the ones they bring, as `dev` brings `server` by naming `remem[server]`."""
+        import tomllib  # here, where the version is known to have it
+
+        project = tomllib.loads((self.root / "pyproject.toml").read_text(encoding="utf-8")).get("project", {})
+        offered = project.get("optional-dependencies", {})
+        found: set[str] = set()
+        waiting = list(extras)
+        while waiting:
+            extra = waiting.pop()
+            if extra not in found:
+                found.add(extra)
+                named = (re.match(r"remem\[(.+)\]$", one) for one in offered.get(extra, []))
+                waiting += [name.strip() for match in named if match for name in match.group(1).split(",")]
+        return sorted(found)
+
     def _read_stamp(self) -> dict[str, Any]:
         try:
             held = json.loads(self.stamp.read_text(encoding="utf-8"))
@@ -233,7 +249,7 @@ class Environment:
             raise Failed(
                 f"cannot install {target}: {cause(output)}", "all of pip's words: .venv/bootstrap.log"
             )
-        content = {**self._ground(), "inputs": inputs, "extras": list(extras)}
+        content = {**self._ground(), "inputs": inputs, "extras": self._implied(extras)}
         unfinished = self.stamp.with_suffix(".part")
         unfinished.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         unfinished.replace(self.stamp)

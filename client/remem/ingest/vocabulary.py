@@ -22,11 +22,11 @@ FRAME: Final = _words("""
     a about above across after again against ain't all along already also always am among an and another any
     anyone anything anywhere apart are aren't around as at away back be because been before behind being below
     beneath beside besides between beyond both but by can can't cannot could couldn't currently did didn't do does
-    doesn't doing don't done during each either else even ever every everyone everything everywhere except few
+    doesn't doing don't done due during each either else even ever every everyone everything everywhere except few
     fewer finally for from further had hadn't has hasn't have haven't having he hence her here hers herself hey
     him himself his how however i i'd i'll i'm i've if in inside instead into is isn't it it'd it'll it's its
-    itself just later least less let let's likely many maybe me might mine more most much must my myself near
-    neither never next no nobody none nor nothing now nowhere of off often oh ok okay on once one only onto or
+    itself just later least less let let's like likely many maybe me might mine more most much must my myself near
+    neither never next no nobody none nor not nothing now nowhere of off often oh ok okay on once one only onto or
     other others otherwise our ours ourselves out outside over own past per perhaps please possibly probably quite
     rather really same several shall she should shouldn't since so some someone something sometimes somewhere soon
     still such than thank thanks that that'd that's the their theirs them themselves then there there's therefore
@@ -41,11 +41,11 @@ _PLAIN: Final = _words("""
     able absent absolute abstract accidental active actual actually additional alive alone alphabetic alternative
     although ambiguous anonymous asynchronous atomic automatic automatically available bad best better big bigger
     binary blank boolean brand-new broken bogus busy careful case-insensitive case-sensitive certain cheap circular
-    clean clear closed common compatible complete completely complex concurrent confused consistent convenient
-    correctly corrupt critical current custom cyclic dead deep deeper default deprecated different difficult direct
-    directly dirty double dry dynamic early earlier easier easily easy eight eighth empty enough equal especially
+    clean clear closed common compatible completely complex concurrent confused consistent convenient
+    correctly corrupt critical current custom cyclic dead deep deeper default deprecated different difficult 
+    directly dirty dry dynamic early earlier easier easily easy eight eighth enough especially
     exact exactly executable existing expensive experimental explicit explicitly external extra false fast faster
-    fatal few fifth final fine first five flaky following foreign forth forward four fourth free frequent fresh
+    fatal few fifth final fine first five flaky following foreign forth forward four fourth frequent fresh
     full fully fundamental funny generic global good greater half hard hardcoded harmful harmless heavy hidden high
     higher highest historical horizontal huge hundred identical idle illegal immediate immediately immutable
     implicit implicitly important impossible inactive incompatible incomplete inconsistent incorrect incorrectly
@@ -56,11 +56,11 @@ _PLAIN: Final = _words("""
     negative nested never-ending new newer newest nil nine normal normally null null-terminated numeric obsolete
     obvious odd old older oldest one-line optional ordinary original originally outer parallel partial partially
     particular permanent permanently persistent physical plain plausible pointless positive possible potential
-    potentially practical present previous previously primary prior private proper properly public quick quickly
+    potentially practical previous previously primary prior private proper properly public quick quickly
     random rare rarely raw read-only readable ready real recent recently recursive recursively redundant regular
     relative relevant reliable remote repeatedly required respective responsible restricted right rough safe safely
-    secondary secure seen self self-signed sensitive separate separately sequential serious seven severe shallow
-    short shorter shortest similar simple simpler simplest simply simultaneous single six slightly slow slower
+    secondary secure seen self self-signed sensitive separately sequential serious seven severe shallow
+    short shorter shortest similar simple simpler simplest simply simultaneous single six slightly slower
     slowest slowly small smaller smallest smart soft sorry special specific specifically stable stale standalone
     standard static strange strict strictly strong subsequent successful successfully sudden suddenly sufficient
     suitable sure suspicious synchronous synthetic temporarily temporary ten terrible third thousand three tiny
@@ -76,10 +76,10 @@ _PLAIN: Final = _words("""
     non-empty non-interactive non-existent out-of-date up-to-date out-of-range end-of-file line-ending off-by-one
     built-in command-line fast-forward non-fast-forward dry-run pre-commit post-commit re-run co-author run-time
     compile-time type-check type-checked third-party
-    began begun bound broke brought built came caught chose chosen drew drawn fell fallen forbidden forgot
+    began begun bound broke brought built came caught chose chosen drawn fell fallen forbidden forgot
     forgotten found froze frozen gave given goes going gone got gotten held hid hung kept knew laid lain lay led
     left lost made meant met overridden overrode overwritten overwrote paid put ran read rebuilt reread rewritten
-    rewrote rose said sat saw seen sent shown shut slept sold spent split spoke spun stood stuck taken taught
+    rewrote said sat saw seen sent shown shut slept sold spent split spoke spun stood stuck taken taught
     threw thought thrown told took tried underlying understood undid undone unwound went withdrawn won woke
     written wrote children criteria indices matrices vertices data metadata media
 """)
@@ -87,6 +87,7 @@ _PLAIN: Final = _words("""
 FIXED: Final = FRAME | _PLAIN
 
 TERMS: Final = _words("""
+    complete separate empty direct equal present double slow free put respect harness dep
     abort accept access account achieve acquire action activate adapter add address adjust affect agent agree
     alert alias align alignment allocate allocation allow alternative amount analyse analyze annotate annotation
     answer api app appear append application apply approach approval approve architecture archive arg argument
@@ -129,7 +130,7 @@ TERMS: Final = _words("""
     hardware hash hashing head header health heap heartbeat height help helper hide hierarchy highlight hint
     history hit hold home hook host hostname hour icon id idea identifier identify identity ignore image
     implement implementation implication imply import importance improve improvement include inclusion increase
-    increment indent indentation index indicate indicator infer inference infrastructure inform information inherit
+    increment indent indentation index indicate indicator infer inference infrastructure info inform information inherit
     inheritance initialization initialize initializer inject injection inode input inquiry insert insertion inspect
     inspection install installation installer instance instantiate instruction integer integrate integration
     integrity intend intention interact interaction interest interface interpolate interpolation interpret
@@ -148,7 +149,7 @@ TERMS: Final = _words("""
     operation operator opinion optimization optimize option order organization origin outcome outline output
     overflow overhead overlap overload override overwrite owner ownership pack package packet padding page
     pagination pair panel panic paragraph param parameter parent parenthesis parse parser part parsing participant
-    partition party pass passphrase password paste patch path pathspec pattern pause payload payment peer pending
+    partition party pass passphrase password paste patch path pathspec pattern pause payload peer pending
     percent percentage perform performance period permission permit persist person phase phrase pick piece pin ping
     pipe pipeline pixel place placeholder plan platform play plugin point pointer policy poll pool pop popup port
     portion position post practice preference prefer prefix prepare prepend prerequisite presence preserve press

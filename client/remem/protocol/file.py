@@ -85,9 +85,7 @@ class OriginFile:
     @property
     def verified(self) -> Verified | None:
         """What the acceptance of this key's next file need not verify again."""
-        return (
-            None if self.seal is None else Verified(self.key, dict(zip(self.lines, self.topics, strict=True)))
-        )
+        return None if self.seal is None else Verified(self.key, dict(zip(self.lines, self.topics, strict=True)))
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
@@ -160,12 +158,12 @@ def accept(data: bytes, *, now: datetime, verified: Verified | None = None) -> O
     fresh = _read_fresh(behind, first, known)
     # 3. The file says nothing twice, and no more than its seal counts.
     topics = tuple(known[line] if line in known else topic_of(fresh[line]) for line in behind)
-    _check_once(topics, behind, seal)
+    _check_once(topics, seal)
     if seal is not None:
         _check_seal(seal, topics)
-    # 4. Every signature verifies.
+    # 4. Every signature verifies, the seal's whatever is known.
     for number, line in enumerate(lines, 1):
-        if line not in known:
+        if number == 1 or line not in known:
             _verify(fresh.get(line) or first, number)
     # 5. The seal's digest is that of what follows.
     if seal is not None and digest_of(data[len(seal.line) + 1 :]) != seal.digest:
@@ -250,13 +248,15 @@ def _verify(record: AnyRecord, number: int) -> None:
         raise
 
 
-def _read_fresh(
-    behind: Sequence[bytes], first: AnyRecord, known: Mapping[bytes, str]
-) -> dict[bytes, AnyRecord]:
+def _read_fresh(behind: Sequence[bytes], first: AnyRecord, known: Mapping[bytes, str]) -> dict[bytes, AnyRecord]:
     """Read the lines behind the seal that were not verified before, and check that each belongs here."""
     sealed = isinstance(first, Seal)
     records: dict[bytes, AnyRecord] = {}
+    seen: set[bytes] = set()
     for number, line in enumerate(behind, 2 if sealed else 1):
+        if line in seen:
+            raise DuplicateRecord("no two lines equal", "the same line again", line=number)
+        seen.add(line)
         if line in known:
             continue
         record = first if number == 1 else _read(line, number)
@@ -265,29 +265,21 @@ def _read_fresh(
         if record.key != first.key:
             raise KeyMixed(f"key {first.key.hex} in every line", record.key.hex, line=number)
         if record.sealed != sealed:
-            expected = (
-                '"sealed":true in every line of a sealed file' if sealed else "a seal as the first line"
-            )
-            raise UnsealedLine(
-                expected, "a line without it" if sealed else 'a line with "sealed":true', line=number
-            )
-        if line in records:
-            raise DuplicateRecord("no two lines equal", "the same line again", line=number)
+            expected = '"sealed":true in every line of a sealed file' if sealed else "a seal as the first line"
+            raise UnsealedLine(expected, "a line without it" if sealed else 'a line with "sealed":true', line=number)
         records[line] = record
     return records
 
 
-def _check_once(topics: Sequence[str], behind: Sequence[bytes], seal: Seal | None) -> None:
+def _check_once(topics: Sequence[str], seal: Seal | None) -> None:
     if len(topics) > RULES.file_records:
         raise RecordCount(f"at most {RULES.file_records} records", f"{len(topics)}")
-    if len(set(topics)) == len(topics) and len(set(behind)) == len(behind):
-        return
-    seen: set[str | bytes] = set()
-    for number, (topic, line) in enumerate(zip(topics, behind, strict=True), 1 if seal is None else 2):
-        said = topic or line
-        if said in seen:
-            raise DuplicateRecord("each type and subject once", topic or "the same line again", line=number)
-        seen.add(said)
+    seen: set[str] = set()
+    for number, topic in enumerate(topics, 1 if seal is None else 2):
+        # Records of unknown types say nothing that version 1 could compare.
+        if topic and topic in seen:
+            raise DuplicateRecord("each type and subject once", topic, line=number)
+        seen.add(topic)
 
 
 def _check_seal(seal: Seal, topics: Sequence[str]) -> None:
@@ -296,9 +288,7 @@ def _check_seal(seal: Seal, topics: Sequence[str]) -> None:
     if seal.last:
         for number, topic in enumerate(topics, 2):
             if not topic.startswith("revoke "):
-                raise LastSealContent(
-                    "revocations only under the last seal", topic or "an unknown type", line=number
-                )
+                raise LastSealContent("revocations only under the last seal", topic or "an unknown type", line=number)
     elif seal.number > (most := unix_seconds(seal.time) + RULES.seal_ahead_of_its_time):
         raise SealTime(f"a seal of at most {most}, a day above its time", str(seal.number), line=1)
 

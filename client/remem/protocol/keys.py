@@ -100,12 +100,26 @@ class SigningKey:
         return f"SigningKey(public={self.public.hex})"
 
 
-# Signatures made by curve arithmetic, not by a library.
+# Keys and signatures made by curve arithmetic, not by a library.
 _TEST_KEY: Final = "7767a3242dc9b58bbc68488c1265cc6cc5f26c6f3c88a5d55e901b0734dca572"
-_SELF_TEST: Final = (
+_SELF_TEST_KEYS: Final = (
+    ("a key of prime order", _TEST_KEY, True),
+    (
+        "a torsion component in a key",
+        "6a84d583f06569edb3f5ed77df65544b27d6948b4f0b2cb76f33dd8413b20719",
+        False,
+    ),
+    ("a key of small order", "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a", False),
+    ("an identity key", "0100000000000000000000000000000000000000000000000000000000000000", False),
+    (
+        "an identity key that is not canonical",
+        "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        False,
+    ),
+)
+_SELF_TEST_SIGNATURES: Final = (
     (
         "a plain signature",
-        _TEST_KEY,
         b"remem",
         (
             "dd6aa28431ffc8e4361c670028ea259c8ade909a68b314d1fed04736f9befa29"
@@ -115,7 +129,6 @@ _SELF_TEST: Final = (
     ),
     (
         "a torsion component in R",
-        _TEST_KEY,
         b"remem",
         (
             "2765c742432fbe7a6ee09176864de8fe901eb9c7027724fc65a06de6f860319a"
@@ -125,7 +138,6 @@ _SELF_TEST: Final = (
     ),
     (
         "an identity R",
-        _TEST_KEY,
         b"remem",
         (
             "0100000000000000000000000000000000000000000000000000000000000000"
@@ -135,7 +147,6 @@ _SELF_TEST: Final = (
     ),
     (
         "an S that is not reduced",
-        _TEST_KEY,
         b"remem",
         (
             "dd6aa28431ffc8e4361c670028ea259c8ade909a68b314d1fed04736f9befa29"
@@ -145,7 +156,6 @@ _SELF_TEST: Final = (
     ),
     (
         "another message",
-        _TEST_KEY,
         b"other",
         (
             "dd6aa28431ffc8e4361c670028ea259c8ade909a68b314d1fed04736f9befa29"
@@ -157,11 +167,19 @@ _SELF_TEST: Final = (
 
 
 def self_test() -> None:
-    """Refuse a library whose rule for signatures has drifted from the protocol's (PROTOCOL.md, section 4).
+    """Refuse a library whose rule for keys or signatures has drifted (PROTOCOL.md, sections 3 and 4).
 
     Raises:
         RuntimeError: the installed library judges one of our own cases otherwise.
     """
-    for name, key, message, signature, valid in _SELF_TEST:
-        if PublicKey.parse(key).verify(message, bytes.fromhex(signature)) is not valid:
-            raise RuntimeError(f"the installed Ed25519 library is wrong about {name}: expected valid={valid}")
+    # The library itself is asked about keys, not `PublicKey.parse`, which remembers its answers.
+    for name, key, valid in _SELF_TEST_KEYS:
+        if crypto_core_ed25519_is_valid_point(bytes.fromhex(key)) is not valid:
+            raise _drifted(name, valid)
+    for name, message, signature, valid in _SELF_TEST_SIGNATURES:
+        if PublicKey.parse(_TEST_KEY).verify(message, bytes.fromhex(signature)) is not valid:
+            raise _drifted(name, valid)
+
+
+def _drifted(name: str, valid: bool) -> RuntimeError:
+    return RuntimeError(f"the installed Ed25519 library is wrong about {name}: expected valid={valid}")

@@ -157,9 +157,7 @@ class Policy:
     @cached_property
     def _principals(self) -> Mapping[str, str]:
         """The principal of every key that counts: keys joined by any shared commons and name are one."""
-        parent = {key: key for key in self.followed} | {
-            admission.key: admission.key for admission in self.admitted
-        }
+        parent = {key: key for key in self.followed} | {admission.key: admission.key for admission in self.admitted}
 
         def root(key: str) -> str:
             while parent[key] != key:
@@ -235,9 +233,7 @@ def statement_of(record: AnyRecord) -> Statement | None:
     """Index what a record says, whatever judgement thinks of it; None for a seal or an unknown type."""
     match record:
         case Lesson():
-            return Statement(
-                record.key.hex, record.type, record.hash, record.updated, record.kind, record.text
-            )
+            return Statement(record.key.hex, record.type, record.hash, record.updated, record.kind, record.text)
         case Confirmation():
             return Statement(record.key.hex, record.type, record.subject, record.time)
         case Revocation() | Denial():

@@ -10,7 +10,9 @@ from typing import Final
 from remem.protocol.errors import TimeForm, show
 
 _TIME: Final = re.compile(
-    r"((?:19[7-9]|20[0-9])[0-9]-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,6}))?(?:Z|\+00:00)"
+    r"((?:19[7-9]|20[0-9])[0-9]-[0-9]{2}-[0-9]{2}"
+    # Later interpreters read the hour 24 as the next day's midnight, so it is refused here.
+    r"T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,6}))?(?:Z|\+00:00)"
 )
 
 

@@ -1,0 +1,349 @@
+"""A commons that answers over HTTP: the one module that speaks it outward (PROTOCOL.md, section 11).
+
+- Every answer is hostile until read: its bytes are counted while they come, compressed ones before and behind the
+  decompression; the whole of an exchange has a time-out beside that of every step; no redirect is followed.
+- Nothing of the surroundings decides where a request goes: no proxy, no password file, no certificate of the
+  environment.
+- The token goes to its own target and nowhere else, and no message or log ever shows it.
+- An index is asked for what changed behind a bookmark, and a whole that did not change costs one 304.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+import zlib
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final, NoReturn
+from urllib.parse import urlsplit
+
+import httpx
+
+from remem import __version__
+from remem.commons.base import (
+    INDEX_BYTES,
+    LISTED_MOST,
+    BadAnswer,
+    CommonsRefused,
+    Descriptor,
+    Entry,
+    Listing,
+    Published,
+    Unreadable,
+    read_descriptor,
+    read_entries,
+    read_json,
+)
+from remem.errors import Unreachable, Usage
+from remem.protocol import RULES, OriginFile, Version
+from remem.protocol.errors import show
+
+SMALL_ANSWER: Final = 65_536
+PARALLEL: Final = 4
+
+_CURSOR: Final = re.compile(r"[0-9]{1,18}")
+_CODE: Final = re.compile(r"[a-z0-9_]{1,64}")
+_TOKEN: Final = re.compile(r"[\x21-\x7e]{1,512}")
+_NEXT: Final = re.compile(r'<[^>]*>\s*;[^,]*\brel="?next"?')
+_OUTCOMES: Final = ("new", "newer", "unchanged", "equivocation")
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How many seconds to wait: for a connection, for the next bytes, and for one exchange as a whole."""
+
+    connect: float = 5.0
+    read: float = 30.0
+    whole: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    headers: httpx.Headers
+    body: bytes
+
+
+class HttpCommons:
+    """A commons at a URL."""
+
+    def __init__(self, target: str, token: str | None = None, patience: Patience | None = None) -> None:
+        self.target = spell_url(target)
+        self.warnings = _plain_text_warnings(self.target, token)
+        self._patience = patience or Patience()
+        headers = {"User-Agent": f"remem/{__version__}", "Accept-Encoding": "gzip"}
+        if token is not None:
+            if not _TOKEN.fullmatch(token):
+                raise Usage("expected a token of printable ASCII without spaces, got something else")
+            headers["Authorization"] = f"Bearer {token}"
+        self._client = httpx.Client(
+            headers=headers,
+            follow_redirects=False,
+            trust_env=False,
+            timeout=httpx.Timeout(self._patience.read, connect=self._patience.connect),
+            limits=httpx.Limits(max_connections=PARALLEL, max_keepalive_connections=PARALLEL),
+        )
+        # Name resolution and a head that trickles in have no time-out of their own, so each exchange runs
+        # beside the caller, who waits for so long and no longer.
+        self._workers = ThreadPoolExecutor(PARALLEL, thread_name_prefix="remem-http")
+        self._lost = False
+
+    def describe(self) -> Descriptor | None:
+        """Ask for the descriptor; None where the host has none, as one that only serves files.
+
+        Raises:
+            Unreachable: it did not answer, or not as a commons does.
+            CommonsRefused: it answers, and refuses.
+        """
+        answer = self._ask("GET", "/.well-known/remem")
+        if answer.status == httpx.codes.NOT_FOUND:
+            return None
+        return read_descriptor(self._good(answer).body)
+
+    def index(self, bookmark: str | None) -> Listing:
+        """Ask for what changed behind the bookmark, page by page.
+
+        Raises:
+            Unreachable: it did not answer, or not as a commons does.
+            CommonsRefused: it answers, and refuses.
+        """
+        etag, since = _read_bookmark(bookmark)
+        answer = self._page(since, {"If-None-Match": etag} if etag else {})
+        if answer.status == httpx.codes.NOT_MODIFIED and etag:
+            return Listing((), bookmark, unchanged=True, whole=False)
+        cursor = _cursor_of(self._good(answer))
+        if since is not None and (cursor is None or cursor < since):
+            # The commons lost what it knew, as behind a restored backup: its numbers start over.
+            since = None
+            answer = self._page(None, {})
+            cursor = _cursor_of(self._good(answer))
+        return self._pages(answer, since, cursor)
+
+    def get(self, key: str, digest: str | None = None) -> bytes | None:  # noqa: ARG002 - one version a key
+        """Fetch the one file that the commons holds of a key.
+
+        Raises:
+            Unreachable: it did not answer, or not as a commons does.
+            CommonsRefused: it answers, and refuses.
+        """
+        answer = self._ask("GET", f"/commons/{key}.jsonl", most=RULES.file_bytes)
+        return None if answer.status == httpx.codes.NOT_FOUND else self._good(answer).body
+
+    def put(self, file: OriginFile) -> Published:
+        """Send a file.
+
+        Raises:
+            Unreachable: it did not answer, or not as a commons does.
+            CommonsRefused: it answers, and refuses; `older_file` or `equivocation` where its own is newer.
+        """
+        headers = {"Content-Type": "application/x-ndjson"}
+        answer = self._good(self._ask("PUT", f"/commons/{file.key.hex}.jsonl", headers, file.data, most=INDEX_BYTES))
+        fields = read_json(answer.body, "what became of the file")
+        if not isinstance(fields, Mapping) or fields.get("outcome") not in _OUTCOMES:
+            raise BadAnswer("answer_form", f"expected one of {', '.join(_OUTCOMES)}, got {show(fields)}")
+        skipped = fields.get("skipped")
+        return Published(str(fields["outcome"]), len(skipped) if isinstance(skipped, list) else 0)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+        self._workers.shutdown(wait=False, cancel_futures=True)
+
+    def _page(self, since: int | None, headers: Mapping[str, str]) -> _Answer:
+        path = "/commons/index" if since is None else f"/commons/index?since={since}"
+        return self._ask("GET", path, headers, most=INDEX_BYTES)
+
+    def _pages(self, answer: _Answer, since: int | None, cursor: int | None) -> Listing:
+        etag = answer.headers.get("ETag")
+        entries: list[Entry] = []
+        unreadable: list[Unreadable] = []
+        first = since
+        while True:
+            page, strange = read_entries(answer.body)
+            entries += page
+            unreadable += strange
+            more = bool(_NEXT.search(answer.headers.get("Link", "")))
+            if not more or cursor is None or len(entries) + len(unreadable) >= LISTED_MOST:
+                break
+            if since is not None and cursor <= since:
+                raise BadAnswer("index_loop", f"expected a page behind cursor {since}, got one at {cursor}")
+            since = cursor
+            answer = self._good(self._page(since, {}))
+            cursor = _cursor_of(answer)
+        return Listing(
+            tuple(entries),
+            # Where the listing was cut there is more to ask for, so no ETag may answer that nothing changed.
+            _write_bookmark(None if more else etag, cursor),
+            whole=first is None and not more,
+            more=more,
+            unreadable=tuple(unreadable),
+        )
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+        *,
+        most: int = SMALL_ANSWER,
+    ) -> _Answer:
+        """Make one exchange, bounded in time and bytes."""
+        if self._lost:
+            raise Unreachable(f"expected an answer from {self.target}, got none before")
+
+        def exchange() -> _Answer:
+            with self._client.stream(method, self.target + path, headers=headers, content=content) as response:
+                good = response.status_code < httpx.codes.MULTIPLE_CHOICES
+                return _Answer(response.status_code, response.headers, _read(response, most if good else SMALL_ANSWER))
+
+        return self._bounded(exchange)
+
+    def _bounded(self, exchange: Callable[[], _Answer]) -> _Answer:
+        future = self._workers.submit(exchange)
+        try:
+            return future.result(self._patience.whole)
+        except httpx.TimeoutException as error:
+            raise self._unreachable("no answer in time") from error
+        except TimeoutError as error:
+            self._lost = True
+            self.close()
+            raise self._unreachable(f"no end within {self._patience.whole:g} seconds") from error
+        except (httpx.ProtocolError, httpx.DecodingError) as error:
+            raise BadAnswer("answer_form", f"expected an answer from {self.target}, got {_words(error)}") from error
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise self._unreachable(_words(error)) from error
+
+    def _unreachable(self, got: str) -> Unreachable:
+        return Unreachable(f"expected an answer from {self.target}, got {got}")
+
+    def _good(self, answer: _Answer) -> _Answer:
+        """Pass an answer on that says yes.
+
+        Raises:
+            Unreachable: it did not answer as a commons does.
+            CommonsRefused: it refuses.
+        """
+        if answer.status in (httpx.codes.OK, httpx.codes.CREATED):
+            return answer
+        if answer.status >= httpx.codes.INTERNAL_SERVER_ERROR:
+            raise self._unreachable(f"status {answer.status}")
+        if answer.status < httpx.codes.BAD_REQUEST:
+            what = "a redirect" if httpx.codes.is_redirect(answer.status) else f"status {answer.status}"
+            hint = "a redirect is not followed; name the address that it leads to, if you trust it"
+            raise BadAnswer("redirect" if what == "a redirect" else "answer_status", f"expected an answer from {self.target}, got {what}", hint)
+        self._refuse(answer)
+
+    def _refuse(self, answer: _Answer) -> NoReturn:
+        try:
+            problem = json.loads(answer.body)
+        except (ValueError, RecursionError):
+            problem = None
+        fields = problem if isinstance(problem, Mapping) else {}
+        code, detail, held = (fields.get(name) for name in ("code", "detail", "held"))
+        if not isinstance(code, str) or not _CODE.fullmatch(code):
+            code = f"http_{answer.status}"
+        said = detail if isinstance(detail, str) and detail else f"status {answer.status}"
+        raise CommonsRefused(code, f"{self.target} refuses: {said[:500]}", _HINTS.get(code), _read_held(held))
+
+
+def spell_url(text: str) -> str:
+    """Spell the URL of a commons in one way.
+
+    Raises:
+        Usage: it is no URL of a commons.
+    """
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise Usage(f"expected a URL like https://commons.example, got {show(text)}") from None
+    if parts.scheme not in ("https", "http") or not host or not text.isascii() or not text.isprintable():
+        raise Usage(f"expected a URL like https://commons.example, got {show(text)}")
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        hint = "a token is kept by `remem login`, not by the address" if parts.username is not None else None
+        raise Usage("expected a URL with no user, query or fragment", hint)
+    if " " in text:
+        raise Usage("expected a URL without spaces")
+    where = f"[{host}]" if ":" in host else host
+    numbered = "" if port in (None, 443 if parts.scheme == "https" else 80) else f":{port}"
+    return f"{parts.scheme}://{where}{numbered}{parts.path.rstrip('/')}"
+
+
+def _plain_text_warnings(target: str, token: str | None) -> tuple[str, ...]:
+    parts = urlsplit(target)
+    if parts.scheme == "https" or _is_loopback(parts.hostname or ""):
+        return ()
+    what = "whoever carries the bytes can read the token" if token else "whoever carries the bytes can read them"
+    return (f"{target} is plain http: {what}",)
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _read(response: httpx.Response, most: int) -> bytes:
+    """Read the body as it comes, and stop where it is longer than it may be."""
+    compressed = response.headers.get("Content-Encoding", "identity").lower()
+    if compressed not in ("identity", "gzip"):
+        raise BadAnswer("answer_form", f"expected no coding but gzip, got {show(compressed)}")
+    body = bytearray()
+    unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16) if compressed == "gzip" else None
+    for chunk in response.iter_raw():
+        try:
+            body += chunk if unpack is None else unpack.decompress(chunk, most + 1 - len(body))
+        except zlib.error:
+            raise BadAnswer("answer_form", "expected gzip, got other bytes") from None
+        if len(body) > most or (unpack is not None and unpack.unconsumed_tail):
+            raise BadAnswer("answer_size", f"expected an answer of at most {most} bytes, got more")
+    if unpack is not None and body and not unpack.eof:
+        raise BadAnswer("answer_form", "expected gzip to its end, got a part of it")
+    return bytes(body)
+
+
+def _words(error: Exception) -> str:
+    words = re.sub(r"^\[Errno -?[0-9]+\] ", "", str(error)).lower()
+    return show(words, 120).strip("'\"") or "a broken connection"
+
+
+def _cursor_of(answer: _Answer) -> int | None:
+    cursor = answer.headers.get("Remem-Cursor", "")
+    return int(cursor) if _CURSOR.fullmatch(cursor) else None
+
+
+def _read_bookmark(bookmark: str | None) -> tuple[str | None, int | None]:
+    if bookmark is None:
+        return None, None
+    fields = json.loads(bookmark)
+    return fields["etag"], fields["since"]
+
+
+def _write_bookmark(etag: str | None, cursor: int | None) -> str | None:
+    if etag is None and cursor is None:
+        return None
+    return json.dumps({"etag": etag, "since": cursor})
+
+
+def _read_held(value: object) -> Version | None:
+    if not isinstance(value, Mapping):
+        return None
+    seal, digest = value.get("seal"), value.get("digest")
+    if not isinstance(digest, str) or (seal is not None and type(seal) is not int):
+        return None
+    return Version(seal, digest)
+
+
+_HINTS: Final = {
+    "token_missing": "ask its operator for a token, then: remem login TARGET",
+    "token_unknown": "ask its operator for a token, then: remem login TARGET",
+    "token_revoked": "ask its operator for a token, then: remem login TARGET",
+    "token_bound": "a token belongs to the first key that published with it; each memory needs its own",
+}
