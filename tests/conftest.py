@@ -14,9 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Nothing is timed: two busy cores make any deadline a coin toss.
 settings.register_profile("quick", max_examples=50, deadline=None)
-settings.register_profile(
-    "ci", max_examples=200, deadline=None, derandomize=True, database=None, print_blob=True
-)
+settings.register_profile("ci", max_examples=200, deadline=None, derandomize=True, database=None, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "quick")
 
 
@@ -26,9 +24,7 @@ def shared_dir() -> Path:
     named = os.environ.get("REMEM_SHARED")
     folder = Path(named) if named else ROOT.parent / "shared"
     if not folder.is_dir():
-        pytest.skip(
-            f"no shared test material at {folder.name!r} beside the repository (REMEM_SHARED names it)"
-        )
+        pytest.skip(f"no shared test material at {folder.name!r} beside the repository (REMEM_SHARED names it)")
     return folder
 
 

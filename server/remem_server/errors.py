@@ -1,6 +1,6 @@
 """What the commons refuses, beside the bytes that break the protocol: one class a reason, one stable code a class.
 
-The codes are those of PROTOCOL.md, section 12. Nothing here knows HTTP: `problems.py` gives each its status.
+The codes are those of PROTOCOL.md, section 12. `problems.py` gives each its status over HTTP.
 """
 
 from __future__ import annotations
@@ -115,3 +115,33 @@ class BodyIncomplete(CommonsError):
     """The connection broke off before the file was whole."""
 
     code = "body_incomplete"
+
+
+class ParameterForm(CommonsError):
+    """A parameter of the request has another form."""
+
+    code = "parameter_form"
+
+
+class RouteUnknown(CommonsError):
+    """There is no such route."""
+
+    code = "route_unknown"
+
+
+class MethodRefused(CommonsError):
+    """The route knows other methods."""
+
+    code = "method_refused"
+
+
+class StoreUnavailable(CommonsError):
+    """The database does not do now what was asked of it."""
+
+    code = "store_unavailable"
+
+
+class Internal(CommonsError):
+    """An error of the commons itself."""
+
+    code = "internal"

@@ -13,9 +13,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from sqlalchemy import (
-    BinaryExpression,
     Connection,
-    Row,
     bindparam,
     delete,
     insert,
@@ -24,9 +22,10 @@ from sqlalchemy import (
 )
 
 from remem.protocol import OriginFile, PublicKey, Verified, Version
+from remem_server.changes import next_change
 from remem_server.errors import OriginCollision
 from remem_server.judging import Judged
-from remem_server.tables import contents, equivocations, files, meta, skipped, statements
+from remem_server.tables import contents, equivocations, files, skipped, statements
 from remem_server.tokens import principal_of
 
 KEY_DIGITS: Final = 64
@@ -82,10 +81,12 @@ class Change:
     """How a key's statements follow its next file.
 
     Attributes:
+        before: the version that it was worked out for: it fits no other.
         gone: the topics of the lines that are no longer there; None where every line is another.
         come: the rows of the lines that were not there before.
     """
 
+    before: Version | None
     gone: Sequence[str] | None
     come: Judged
 
@@ -104,8 +105,6 @@ _SNAPSHOT: Final = (
     .join(contents)
     .where(files.c.key == bindparam("key"))
 )
-_NEXT_CHANGE: Final = update(meta).values(changes=meta.c.changes + 1).returning(meta.c.changes)
-_NEWEST_CHANGE: Final = select(files.c.cursor, files.c.digest).order_by(files.c.cursor.desc()).limit(1)
 _INDEX: Final = (
     select(
         files.c.key,
@@ -121,6 +120,23 @@ _INDEX: Final = (
     .order_by(files.c.cursor)
     .limit(bindparam("most"))
 )
+_SKIPPED: Final = select(skipped).where(skipped.c.key == bindparam("key"))
+
+_ADD_FILE: Final = insert(files)
+_ADD_CONTENTS: Final = insert(contents)
+_ADD_STATEMENTS: Final = insert(statements)
+_ADD_SKIPPED: Final = insert(skipped)
+_REPLACE_FILE: Final = update(files).where(files.c.key == bindparam("of_key"))
+_REPLACE_CONTENTS: Final = update(contents).where(contents.c.key == bindparam("of_key"))
+_FORGET_ALL: Final = [delete(table).where(table.c.key == bindparam("of_key")) for table in (statements, skipped)]
+_FORGET: Final = [
+    delete(table).where(
+        table.c.key == bindparam("of_key"),
+        table.c.type == bindparam("of_type"),
+        table.c.subject == bindparam("of_subject"),
+    )
+    for table in (statements, skipped)
+]
 
 
 # --- reading ---
@@ -140,7 +156,8 @@ def find(connection: Connection, name: str) -> Found | None:
 
 def data_of(connection: Connection, key: str) -> bytes:
     """Read the bytes of a key's file, which must be held."""
-    return connection.execute(_DATA, {"key": key}).scalar_one()
+    data: bytes = connection.execute(_DATA, {"key": key}).scalar_one()
+    return data
 
 
 def version_of(connection: Connection, key: str) -> Version | None:
@@ -152,16 +169,17 @@ def version_of(connection: Connection, key: str) -> Version | None:
 def snapshot(connection: Connection, key: str) -> Snapshot | None:
     """Read what stands of a key, and what of it need not be verified again."""
     row = connection.execute(_SNAPSHOT, {"key": key}).one_or_none()
-    return None if row is None else Snapshot(key, Version(row.seal, row.digest), _verified(key, row))
-
-
-def _verified(key: str, row: Row[tuple[int | None, str, bytes, str]]) -> Verified | None:
-    if row.seal is None:
+    if row is None:
         return None
-    behind = row.data[:-1].split(b"\n")[1:]
+    verified = None if row.seal is None else _verified(key, row.data, row.topics)
+    return Snapshot(key, Version(row.seal, row.digest), verified)
+
+
+def _verified(key: str, data: bytes, topics: str) -> Verified:
+    behind = data[:-1].split(b"\n")[1:]
     # A file may be its seal alone, and splitting nothing gives one empty topic.
-    topics = row.topics.split("\n") if behind else []
-    return Verified(PublicKey.parse(key), dict(zip(behind, topics, strict=True)))
+    of_lines = topics.split("\n") if behind else []
+    return Verified(PublicKey.parse(key), dict(zip(behind, of_lines, strict=True)))
 
 
 def index(connection: Connection, since: int, most: int) -> list[Entry]:
@@ -169,15 +187,9 @@ def index(connection: Connection, since: int, most: int) -> list[Entry]:
     return [Entry(*row) for row in connection.execute(_INDEX, {"since": since, "most": most})]
 
 
-def newest_change(connection: Connection) -> tuple[int, str] | None:
-    """Return the cursor of the last change and the digest of the file it concerns; None while there is no file."""
-    row = connection.execute(_NEWEST_CHANGE).one_or_none()
-    return None if row is None else (row.cursor, row.digest)
-
-
 def skipped_lines(connection: Connection, file: OriginFile) -> list[SkippedLine]:
     """List the lines of the file that stands which judgement skipped."""
-    rows = connection.execute(select(skipped).where(skipped.c.key == file.key.hex)).all()
+    rows = connection.execute(_SKIPPED, {"key": file.key.hex}).all()
     if not rows:
         return []
     lines = {topic: number for number, topic in enumerate(file.topics, 1 if file.seal is None else 2)}
@@ -186,11 +198,6 @@ def skipped_lines(connection: Connection, file: OriginFile) -> list[SkippedLine]
 
 
 # --- writing ---
-
-
-def lock(connection: Connection) -> None:
-    """Let writers in one at a time, also on a database that would let in several; ends with the transaction."""
-    connection.execute(select(meta.c.changes).with_for_update())
 
 
 def put(connection: Connection, file: OriginFile, change: Change, now: datetime) -> None:
@@ -205,23 +212,17 @@ def put(connection: Connection, file: OriginFile, change: Change, now: datetime)
         "records": len(file.lines),
         "size": len(file.data),
         "updated": now,
-        "cursor": connection.execute(_NEXT_CHANGE).scalar_one(),
+        "cursor": next_change(connection),
     }
     bytes_and_topics = {"key": key, "data": file.data, "topics": "\n".join(file.topics)}
-    if connection.execute(update(files).where(files.c.key == key), row).rowcount:
-        connection.execute(update(contents).where(contents.c.key == key), bytes_and_topics)
+    if change.before is None:
+        connection.execute(_ADD_FILE, row)
+        connection.execute(_ADD_CONTENTS, bytes_and_topics)
     else:
-        connection.execute(insert(files), row)
-        connection.execute(insert(contents), bytes_and_topics)
+        connection.execute(_REPLACE_FILE, {"of_key": key, **row})
+        connection.execute(_REPLACE_CONTENTS, {"of_key": key, **bytes_and_topics})
     _forget(connection, key, change.gone)
     _add(connection, change.come)
-
-
-def touch(connection: Connection, key: str) -> None:
-    """Count a change of what the index says about a key, if it has a file."""
-    if version_of(connection, key) is not None:
-        cursor = connection.execute(_NEXT_CHANGE).scalar_one()
-        connection.execute(update(files).where(files.c.key == key).values(cursor=cursor))
 
 
 def flag_equivocation(connection: Connection, file: OriginFile) -> None:
@@ -252,18 +253,18 @@ def rejudge(connection: Connection, key: str, judged: Judged) -> None:
 
 
 def _forget(connection: Connection, key: str, topics: Sequence[str] | None) -> None:
-    said = [topic.split(" ") for topic in topics or () if topic]
-    for table in (statements, skipped):
-        of_key: BinaryExpression[bool] = table.c.key == bindparam("of_key")
-        if topics is None:
-            connection.execute(delete(table).where(of_key), {"of_key": key})
-        elif said:
-            of_topic = delete(table).where(of_key, table.c.type == bindparam("a"), table.c.subject == bindparam("b"))
-            connection.execute(of_topic, [{"of_key": key, "a": kind, "b": subject} for kind, subject in said])
+    if topics is None:
+        for statement in _FORGET_ALL:
+            connection.execute(statement, {"of_key": key})
+        return
+    said = [topic.split(" ") for topic in topics if topic]
+    if said:
+        for statement in _FORGET:
+            connection.execute(statement, [{"of_key": key, "of_type": a, "of_subject": b} for a, b in said])
 
 
 def _add(connection: Connection, judged: Judged) -> None:
     if judged.statements:
-        connection.execute(insert(statements), judged.statements)
+        connection.execute(_ADD_STATEMENTS, judged.statements)
     if judged.skipped:
-        connection.execute(insert(skipped), judged.skipped)
+        connection.execute(_ADD_SKIPPED, judged.skipped)

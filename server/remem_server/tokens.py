@@ -21,7 +21,7 @@ from typing import Final
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    ScalarSelect,
+    Label,
     bindparam,
     func,
     insert,
@@ -29,6 +29,8 @@ from sqlalchemy import (
     update,
 )
 
+from remem.protocol import PublicKey
+from remem_server.changes import touch
 from remem_server.errors import TokenBound, TokenMissing, TokenRevoked, TokenUnknown
 from remem_server.tables import tokens
 
@@ -74,12 +76,12 @@ def create(
     Raises:
         ValueError: the label or the principal has another form.
     """
-    if len(label) > LABEL_CHARACTERS or not (label.isprintable() or label == ""):
-        raise ValueError(f"expected a label of at most {LABEL_CHARACTERS} printable characters, got {ascii(label)}")
+    if len(label) > LABEL_CHARACTERS or not label.isprintable():
+        raise ValueError(f"expected a label of at most {LABEL_CHARACTERS} printable characters, got {label!a}")
     if principal is None:
         principal = secrets.token_hex(_PRINCIPAL_BYTES)
     elif not PRINCIPAL_FORM.fullmatch(principal):
-        raise ValueError(f"expected a principal of 1 to 64 letters, digits, '.', '_', '-', got {ascii(principal)}")
+        raise ValueError(f"expected a principal of 1 to 64 letters, digits, '.', '_', '-', got {principal!a}")
     secret = _PREFIX + secrets.token_urlsafe(_TOKEN_BYTES)
     row = {"token_hash": _hash(secret), "label": label, "principal": principal, "created": now}
     number = connection.execute(insert(tokens).returning(tokens.c.id), row).scalar_one()
@@ -96,17 +98,17 @@ def any_made(connection: Connection) -> bool:
     return connection.execute(select(func.count()).select_from(tokens)).scalar_one() > 0
 
 
-def get(connection: Connection, number: int) -> Token | None:
-    """Return the token of this number."""
+def revoke(connection: Connection, number: int, now: datetime) -> bool:
+    """Revoke a token for good, a second time without effect; false where there is no token of this number."""
     row = connection.execute(select(*_COLUMNS).where(tokens.c.id == number)).one_or_none()
-    return None if row is None else Token(*row)
-
-
-def revoke(connection: Connection, number: int, now: datetime) -> None:
-    """Revoke a token for good; a second time changes nothing."""
-    connection.execute(
-        update(tokens).where(tokens.c.id == number, tokens.c.revoked.is_(None)).values(revoked=now)
-    )
+    if row is None:
+        return False
+    token = Token(*row)
+    if token.revoked is None:
+        connection.execute(update(tokens).where(tokens.c.id == number).values(revoked=now))
+        if token.key is not None:
+            touch(connection, token.key)
+    return True
 
 
 def check(connection: Connection, secret: str | None) -> Token:
@@ -138,33 +140,24 @@ def claim(token: Token, name: str) -> None:
     Raises:
         TokenBound: the token is another key's.
     """
-    if token.key is not None and name not in (token.key, _origin(token.key)):
+    if token.key is not None and name not in (token.key, PublicKey.parse(token.key).origin):
         raise TokenBound(f"expected the token of {name}, got one that is bound to another key")
 
 
-def bind(connection: Connection, token: Token, key: str) -> bool:
-    """Bind a good token to the key that publishes with it; false where it was bound to it before."""
-    if token.key is not None:
-        return False
-    connection.execute(update(tokens).where(tokens.c.id == token.id).values(key=key))
-    return True
+def bind(connection: Connection, token: Token, key: str) -> None:
+    """Bind a good token to the key that publishes with it, which admits the key."""
+    if token.key is None:
+        connection.execute(update(tokens).where(tokens.c.id == token.id).values(key=key))
+        touch(connection, key)
 
 
-def principal_of(key: ColumnElement[str]) -> ScalarSelect[str | None]:
+def principal_of(key: ColumnElement[str]) -> Label[str | None]:
     """Select the principal of an admitted key, beside the column that names the key."""
-    return (
-        select(tokens.c.principal)
-        .where(tokens.c.key == key, tokens.c.revoked.is_(None))
-        .order_by(tokens.c.id)
-        .limit(1)
-        .scalar_subquery()
-        .label("principal")  # type: ignore[return-value]  # a label stands wherever its element does
+    oldest = (
+        select(tokens.c.principal).where(tokens.c.key == key, tokens.c.revoked.is_(None)).order_by(tokens.c.id).limit(1)
     )
+    return oldest.scalar_subquery().label("principal")
 
 
 def _hash(secret: str) -> str:
     return sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def _origin(key: str) -> str:
-    return sha256(bytes.fromhex(key)).hexdigest()[:16]

@@ -122,9 +122,7 @@ class Project:
             "base": os.path.realpath(getattr(sys, "_base_executable", sys.executable)),
             "pip": sys.executable,
         }
-        self.base.write_text(
-            interpreter.format(**{name: shlex.quote(str(word)) for name, word in words.items()})
-        )
+        self.base.write_text(interpreter.format(**{name: shlex.quote(str(word)) for name, word in words.items()}))
         self.base.chmod(0o755)
 
     def has_the_package(self) -> bool:
@@ -307,18 +305,12 @@ RETRY = "WARNING: Retrying after connection broken by 'NewConnectionError(…)'\
     ("output", "said"),
     [
         pytest.param("ERROR: one\nERROR: two\n", "two", id="the last error"),
-        pytest.param(
-            "  ERROR: inner\nerror: subprocess-exited\nnote: …\n", "inner", id="an error inside a build"
-        ),
+        pytest.param("  ERROR: inner\nerror: subprocess-exited\nnote: …\n", "inner", id="an error inside a build"),
         pytest.param("\nfirst\nlast\n\n", "last", id="no error: the last line"),
         pytest.param("", "no word of why", id="silence"),
-        pytest.param(
-            RETRY + "ERROR: No matching distribution found for x\n", "out of reach", id="no network"
-        ),
+        pytest.param(RETRY + "ERROR: No matching distribution found for x\n", "out of reach", id="no network"),
         pytest.param(RETRY + "ERROR: conflicting dependencies\n", "conflicting", id="a retry that succeeded"),
-        pytest.param(
-            "ERROR: No matching distribution found for x\n", "No matching", id="a package that is missing"
-        ),
+        pytest.param("ERROR: No matching distribution found for x\n", "No matching", id="a package that is missing"),
     ],
 )
 def test_the_cause_is_one_line_of_the_output(bootstrap: ModuleType, output: str, said: str) -> None:

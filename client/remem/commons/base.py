@@ -145,11 +145,8 @@ class Commons(Protocol):
         warnings: what its owner should know about reaching it.
     """
 
-    @property
-    def target(self) -> str: ...
-
-    @property
-    def warnings(self) -> tuple[str, ...]: ...
+    target: str
+    warnings: tuple[str, ...]
 
     def describe(self) -> Descriptor | None:
         """Say who this is; None for a place that has nothing to say, as a folder.

@@ -60,18 +60,17 @@ _TEMPORARY: Final = re.compile(r"\.[0-9a-f]{64}\.[0-9a-f]{16}\.tmp")
 class FolderCommons:
     """A folder whose files are those of a commons."""
 
-    warnings: tuple[str, ...] = ()
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.target = str(folder)
+        self.warnings: tuple[str, ...] = ()
 
     def describe(self) -> Descriptor | None:
         """Say nothing: a folder has no key of its own."""
         return None
 
     def index(self, bookmark: str | None) -> Listing:
-        """List the files; the bookmark is a digest of their names, sizes and times, so an unchanged folder costs no read.
+        """List the files; the bookmark is a digest of names, sizes and times, so an unchanged folder costs no read.
 
         Raises:
             Unreachable: the folder cannot be read.
@@ -100,10 +99,10 @@ class FolderCommons:
         found = self._files_of(PublicKey.parse(key))
         best: tuple[Version, bytes] | None = None
         for version, data in found:
-            if version.digest == digest:
-                return data
-            if newest(best and best[0], version).takes:
+            if newest(best and best[0], version).takes or version.digest == digest:
                 best = version, data
+            if version.digest == digest:
+                break
         return best and best[1]
 
     def put(self, file: OriginFile) -> Published:
@@ -162,7 +161,8 @@ class FolderCommons:
         try:
             key, version = claimed(data)
         except ProtocolError as error:
-            return Unreadable(name, error.code, str(error.at_line(1)))
+            error.at_line(1)
+            return Unreadable(name, error.code, str(error))
         if name.removesuffix(".jsonl") not in (key.hex, key.origin):
             return Unreadable(name, "name_mismatch", f"expected the name of key {key.hex}, got {name}")
         return key.hex, version
@@ -265,7 +265,7 @@ def sweep(folder: Path) -> None:
             if _TEMPORARY.fullmatch(item.name):
                 with suppress(FileNotFoundError):
                     if time.time() - item.stat(follow_symlinks=False).st_mtime > LEFT_BEHIND_SECONDS:
-                        os.unlink(item.path)
+                        Path(item.path).unlink()
 
 
 def claimed(data: bytes) -> tuple[PublicKey, Version]:

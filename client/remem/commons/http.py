@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Final, NoReturn
+from typing import Final
 from urllib.parse import urlsplit
 
 import httpx
@@ -112,6 +112,8 @@ class HttpCommons:
         """
         etag, since = _read_bookmark(bookmark)
         answer = self._page(since, {"If-None-Match": etag} if etag else {})
+        if answer.status == httpx.codes.NOT_FOUND:
+            raise BadAnswer("no_commons", f"expected a commons at {self.target}, got none", "check the address")
         if answer.status == httpx.codes.NOT_MODIFIED and etag:
             return Listing((), bookmark, unchanged=True, whole=False)
         cursor = _cursor_of(self._good(answer))
@@ -231,13 +233,14 @@ class HttpCommons:
             return answer
         if answer.status >= httpx.codes.INTERNAL_SERVER_ERROR:
             raise self._unreachable(f"status {answer.status}")
+        if httpx.codes.is_redirect(answer.status):
+            hint = "no redirect is followed; name the address that it leads to, if you trust that one"
+            raise BadAnswer("redirect", f"expected an answer from {self.target}, got a redirect", hint)
         if answer.status < httpx.codes.BAD_REQUEST:
-            what = "a redirect" if httpx.codes.is_redirect(answer.status) else f"status {answer.status}"
-            hint = "a redirect is not followed; name the address that it leads to, if you trust it"
-            raise BadAnswer("redirect" if what == "a redirect" else "answer_status", f"expected an answer from {self.target}, got {what}", hint)
-        self._refuse(answer)
+            raise BadAnswer("answer_form", f"expected an answer from {self.target}, got status {answer.status}")
+        raise self._refusal(answer)
 
-    def _refuse(self, answer: _Answer) -> NoReturn:
+    def _refusal(self, answer: _Answer) -> CommonsRefused:
         try:
             problem = json.loads(answer.body)
         except (ValueError, RecursionError):
@@ -247,7 +250,7 @@ class HttpCommons:
         if not isinstance(code, str) or not _CODE.fullmatch(code):
             code = f"http_{answer.status}"
         said = detail if isinstance(detail, str) and detail else f"status {answer.status}"
-        raise CommonsRefused(code, f"{self.target} refuses: {said[:500]}", _HINTS.get(code), _read_held(held))
+        return CommonsRefused(code, f"{self.target} refuses: {said[:500]}", _HINTS.get(code), _read_held(held))
 
 
 def spell_url(text: str) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
-from typing import BinaryIO, Final, NoReturn
+from typing import Final, NoReturn, Protocol
 
 from remem.errors import RememError
 from remem.protocol.errors import show
@@ -103,7 +103,15 @@ def parse_event(data: bytes | str) -> Event:
     return Event(kind=kind, raw=raw, at=_time(fields), **texts)
 
 
-def read_events(stream: BinaryIO) -> Iterator[tuple[int, Event | EventError]]:
+class Lines(Protocol):
+    """Whatever gives bytes line by line."""
+
+    def readline(self, limit: int, /) -> bytes:
+        """Return the next line, or the first `limit` bytes of it; nothing at the end."""
+        ...
+
+
+def read_events(stream: Lines) -> Iterator[tuple[int, Event | EventError]]:
     """Read JSON Lines; yield each line's number from 1 with its event, or with what is wrong with it.
 
     Blank lines are passed over. A line of any length costs no more memory than the longest event.
@@ -167,14 +175,17 @@ def _time(fields: dict[str, object]) -> datetime | None:
     value = fields.get("at")
     if value is None:
         return None
-    expected = "a time in ISO 8601"
+    expected = "a time in ISO 8601 from 1970 to 2099"
     if not isinstance(value, str):
         raise EventError("event_time", expected, show(value), "at")
     try:
         moment = datetime.fromisoformat(value.strip())
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         raise EventError("event_time", expected, show(value), "at") from None
+    if not 1970 <= moment.year <= 2099:
+        raise EventError("event_time", expected, show(value), "at")
+    return moment
 
 
 def _digest(*words: str | None) -> str:

@@ -162,7 +162,10 @@ IDENTIFIERS: Final = _words("""
     unlink rename scandir readdir connect bind accept listen getaddrinfo execve fork exec mmap chdir chmod chown
     INVALID_CHARACTER PATH HOME PYTHONPATH NODE_ENV NODE_PATH GOPATH GOROOT GOFLAGS CGO_ENABLED JAVA_HOME LANG TERM
     GITHUB_TOKEN CI DISPLAY LD_LIBRARY_PATH VIRTUAL_ENV npm_config_cache HEAD FETCH_HEAD ORIG_HEAD MERGE_HEAD
-    exit_code
+    exit_code apply_patch
+    Angular Ansible Bash Chrome Chromium Composer Django Docker ESLint Express FastAPI Firefox Flask Git Gradle Homebrew
+    Jest Kubernetes Maven Node Node.js Next.js Nginx OpenSSL OpenSSH Playwright Postgres Prettier Prisma Pydantic PyPI
+    Pytest React Redis Rollup SQLAlchemy Spring Svelte Tailwind Terraform Vite Vitest Vue Webpack Xcode Zsh
 """)
 
 # Words of programming languages: as ordinary as they are, they pass inside quotation marks.

@@ -19,7 +19,8 @@ The result holds no marks but commas, colons, round brackets, apostrophes and th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
 from remem.ingest import names
@@ -66,7 +67,7 @@ _UNIVERSAL: Final = frozenset(
 )
 
 _ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
-_STRAIGHT: Final = str.maketrans("\u201c\u201d\u2018\u2019\u00ab\u00bb\u2013\u2014", "\"\"''\"\"--")
+_STRAIGHT: Final = str.maketrans("\u201c\u201d\u2018\u2019\u00ab\u00bb\u2013\u2014", '""\'\'""--')
 _DOTS: Final = re.compile(r"\u2026|(?<![\s/.])\.{2,}(?!/)")
 _NOT_ASCII: Final = re.compile(r"[^\x09\x20-\x7e]")
 _CLAUSE_END: Final = re.compile(r"(?<=[.;!?])\s+|\s+-+\s+|\s+\|\s+|\n+")
@@ -119,19 +120,17 @@ def private_words(folder: str, texts: Iterable[str], more: Iterable[str] = ()) -
     Args:
         folder: where the event happened: each of its parts counts.
         texts: the event's texts: the parts of each path, host and address in them count.
-        more: names of the machine and its people, each with its parts.
+        more: names of the machine and its people, each as a whole.
     """
-    found: set[str] = set()
-    for name in (folder, *more):
-        found |= _parts(name)
+    found = _parts(folder) | {name.lower() for name in more}
     for text in texts:
         for shape in _PRIVATE_SHAPES:
             for match in shape.finditer(text):
-                found |= _parts(match[0]) - _UNIVERSAL
+                found |= _parts(match[0]) - _UNIVERSAL - names.PROGRAMS
     return frozenset(found - FRAME)
 
 
-def scrub(text: str, private: Set[str] = frozenset(), *, prose: bool = False) -> Scrubbed:
+def scrub(text: str, private: AbstractSet[str] = frozenset(), *, prose: bool = False) -> Scrubbed:
     """Return what of one clause may leave this machine.
 
     Args:
@@ -173,7 +172,7 @@ def _parts(name: str) -> set[str]:
     return {part for part in found if len(part) > 1}
 
 
-def _pieces(tokens: list[str], quoted: Iterator[str], private: Set[str], prose: bool) -> list[_Piece]:
+def _pieces(tokens: list[str], quoted: Iterator[str], private: AbstractSet[str], prose: bool) -> list[_Piece]:
     pieces: list[_Piece] = []
     before, colon = "", False
     for token in tokens:
@@ -185,7 +184,8 @@ def _pieces(tokens: list[str], quoted: Iterator[str], private: Set[str], prose: 
                 pieces[-1] = pieces[-1]._replace(text=pieces[-1].text + closing)
             continue
         if before in _SECRETS and (colon or core in ("is", "was")):
-            return [*pieces, _Piece(SECRET, hidden=True)]
+            said = () if colon else (_Piece(core),)
+            return [*pieces, *said, _Piece(SECRET, hidden=True)]
         piece = _piece(core, before, quoted, private)
         if piece.content and core != _QUOTATION and _names(core, before, colon, prose and bool(pieces)):
             piece = _HIDDEN_NAME
@@ -213,7 +213,7 @@ def _names(core: str, before: str, colon: bool, prose: bool) -> bool:
     return prose and core[0].isupper() and not core.isupper() and core not in SPELLED.values()
 
 
-def _piece(core: str, before: str, quoted: Iterator[str], private: Set[str]) -> _Piece:
+def _piece(core: str, before: str, quoted: Iterator[str], private: AbstractSet[str]) -> _Piece:
     if _QUOTATION in core:
         inside = [next(quoted) for _ in range(core.count(_QUOTATION))]
         return _quotation(inside[0].strip(), before, private) if core == _QUOTATION else _HIDDEN_NAME
@@ -226,7 +226,7 @@ def _piece(core: str, before: str, quoted: Iterator[str], private: Set[str]) -> 
     return _known(core, private) or _Piece(_shape(core), hidden=True)
 
 
-def _quotation(inside: str, before: str, private: Set[str]) -> _Piece:
+def _quotation(inside: str, before: str, private: AbstractSet[str]) -> _Piece:
     if not inside:
         return _Piece("an empty string")
     if len(inside) <= 3 and not any(char.isalnum() or char in "'\x04" for char in inside):
@@ -237,7 +237,7 @@ def _quotation(inside: str, before: str, private: Set[str]) -> _Piece:
     return _Piece(UNKNOWN if " " in inside else _shape(inside), hidden=True)
 
 
-def _known(core: str, private: Set[str]) -> _Piece | None:
+def _known(core: str, private: AbstractSet[str]) -> _Piece | None:
     if core.startswith("-"):
         name = core.lstrip("-").partition("=")[0]
         known = (len(name) == 1 and name.isalpha()) or name in names.OPTIONS
@@ -255,7 +255,7 @@ def _known(core: str, private: Set[str]) -> _Piece | None:
     return _Piece((word if core.islower() else SPELLED.get(word, word)) + plural, content=True)
 
 
-def _is_private(word: str, private: Set[str]) -> bool:
+def _is_private(word: str, private: AbstractSet[str]) -> bool:
     return word in private or (_term(word) or word) in private or word + "s" in private
 
 

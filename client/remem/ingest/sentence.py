@@ -5,18 +5,19 @@
 - A sentence is a frame of ours around what `remem.ingest.scrub` lets through. A sentence that would say nothing,
   or that would be an instruction or no text of the protocol, is not made: the event then founds no lesson.
 - The person's words are reported, not repeated: what they asked for, asked against, asked about or said.
-- `gist` is what the event is about, in its own words. It stays in the memory, where likeness is measured by it.
+- `gist` is what the event is about. It stays in the memory, where likeness is measured by it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
 from remem.ingest import names
 from remem.ingest.events import Event
-from remem.ingest.failure import Failure, is_stopped, names_fault, read_failure, shows_failure
+from remem.ingest.failure import Failure, is_stopped, names_fault, read_failures, shows_failure
 from remem.ingest.scrub import MAX_CHARACTERS, Scrubbed, clauses, private_words, scrub
 from remem.protocol.guard import instruction
 from remem.protocol.text import text_fault
@@ -29,15 +30,15 @@ _MAX_GIST: Final = 1_000
 _OFFER: Final = re.compile(
     r"\b(?:let me|i'll|i will|i'm going to|i need to|i should|we could|we can|i'd suggest|want me to|should i|shall i"
     r"|would you like me to)\s+(?:(?:now|first|also|just|then|quickly)\s+)?(?=[a-z])",
-    re.I,
+    re.IGNORECASE,
 )
-_OPENER: Final = re.compile(
-    r"(?:no|nope|yes|yeah|ok|okay|oh|hey|hmm|wait|really|also|actually|please|and|but|so"
-    r"|stop for a (?:second|moment|minute))\b[,.!?:;\s]*",
-    re.I,
+_OPENERS: Final = re.compile(
+    r"(?:(?:no|nope|yes|yeah|ok|okay|oh|hey|hmm|wait|really|also|actually|please|and|but|so"
+    r"|stop for a (?:second|moment|minute))\b[,.!?:;\s]*)+",
+    re.IGNORECASE,
 )
-_AGAINST: Final = re.compile(r"(?:don't|do not|never|let's not|let us not)\s+(?=\w)", re.I)
-_STOP: Final = re.compile(r"stop\s+(?=\w+ing\b)", re.I)
+_AGAINST: Final = re.compile(r"(?:don't|do not|never|let's not|let us not)\s+(?=\w)", re.IGNORECASE)
+_STOP: Final = re.compile(r"stop\s+(?=\w+ing\b)", re.IGNORECASE)
 
 
 class Reading(NamedTuple):
@@ -57,7 +58,9 @@ def read_event(event: Event, private: Iterable[str] = ()) -> Reading | None:
     """
     if event.kind == "note":
         return None
-    texts = [text for text in (event.title, event.happened, event.said, event.agent_did, event.expected, event.text) if text]
+    texts = [
+        text for text in (event.title, event.happened, event.said, event.agent_did, event.expected, event.text) if text
+    ]
     hidden = private_words(event.cwd or "", texts, private)
     if event.kind == "correction":
         return _correction(event, hidden)
@@ -69,17 +72,23 @@ def read_event(event: Event, private: Iterable[str] = ()) -> Reading | None:
     return _error(event, report, hidden)
 
 
-def _error(event: Event, report: str, hidden: Set[str]) -> Reading:
-    failure = read_failure(report)
+def _error(event: Event, report: str, hidden: AbstractSet[str]) -> Reading:
+    failures = read_failures(report)
     tool = names.TOOLS.get((event.title or "").partition(":")[0].strip().lower())
-    gist = " ".join(word for word in (tool, failure.program, failure.message, failure.rule) if word)
-    detail = _detail(failure.message, hidden)
-    if not _says_something(detail, failure):
-        return Reading("error", gist[:_MAX_GIST], None)
     head = f"The {tool} tool failed" if tool else "A call failed"
-    if failure.status:
-        head += f" with exit status {failure.status}"
-    return Reading("error", gist[:_MAX_GIST], _checked(f"{head}{_speaker(failure)}: {detail.text}."))
+    for failure in failures:
+        detail = _detail(failure.message, hidden)
+        if not _says_something(detail, failure):
+            continue
+        status = f" with exit status {failure.status}" if failure.status else ""
+        sentence = _checked(f"{head}{status}{_speaker(failure)}: {detail.text}.")
+        if sentence is not None:
+            return Reading("error", _gist(failure, detail.text), sentence)
+    return Reading("error", _gist(failures[0], failures[0].message), None)
+
+
+def _gist(failure: Failure, message: str) -> str:
+    return " ".join(word for word in (failure.program, failure.rule, message) if word)[:_MAX_GIST] if message else ""
 
 
 def _speaker(failure: Failure) -> str:
@@ -89,13 +98,15 @@ def _speaker(failure: Failure) -> str:
 
 
 def _says_something(detail: Scrubbed, failure: Failure) -> bool:
-    if not (failure.rule or names_fault(detail.text) or detail.content >= 4):
+    """Tell whether what is left of a message would help anyone: it names a fault, and more of it shows than hides."""
+    if detail.content < 1 or not (failure.rule or names_fault(detail.text) or detail.content >= 4):
         return False
-    known = detail.content + bool(failure.program or failure.language) + bool(failure.rule)
-    return detail.content >= 1 and known >= 2 and known > detail.hidden - (detail.hidden < 2)
+    by_signal = bool(failure.status and failure.status >= 124)
+    known = detail.content + bool(failure.program or failure.language) + bool(failure.rule) + by_signal
+    return known >= max(2, detail.hidden) and detail.content + detail.hidden + by_signal >= 2
 
 
-def _surprise(event: Event, hidden: Set[str]) -> Reading:
+def _surprise(event: Event, hidden: AbstractSet[str]) -> Reading:
     happened = event.happened or ""
     gist = f"{event.expected or ''} {happened}".strip()[:_MAX_GIST]
     met = _detail(happened, hidden, prose=True)
@@ -107,9 +118,9 @@ def _surprise(event: Event, hidden: Set[str]) -> Reading:
     return Reading("surprise", gist, _checked(f"The agent did not expect this: {met.text}."))
 
 
-def _correction(event: Event, hidden: Set[str]) -> Reading:
+def _correction(event: Event, hidden: AbstractSet[str]) -> Reading:
     said = event.said or ""
-    gist = f"{said} {(event.agent_did or '')}"[:_MAX_GIST]
+    gist = said[:_MAX_GIST]
     offer = _offer(event.agent_did or "", hidden)
     report = _report(said, hidden)
     if not (offer or report):
@@ -119,13 +130,11 @@ def _correction(event: Event, hidden: Set[str]) -> Reading:
     return Reading("correction", gist, _checked(f"{sentence}."))
 
 
-def _report(said: str, hidden: Set[str]) -> str:
+def _report(said: str, hidden: AbstractSet[str]) -> str:
     """Report up to two clauses of what the person said; "" where nothing would be left of it."""
     reported: list[str] = []
     for clause in clauses(said[: 4 * MAX_CHARACTERS])[:6]:
-        while opener := _OPENER.match(clause):
-            clause = clause[opener.end() :]
-        words, rest = _mood(clause)
+        words, rest = _mood(_OPENERS.sub("", clause, count=1) if _OPENERS.match(clause) else clause)
         part = scrub(rest, hidden, prose=True)
         if part.content >= 1 and part.content >= part.hidden:
             reported.append(f"they {words} {part.text}")
@@ -149,7 +158,7 @@ def _mood(clause: str) -> tuple[str, str]:
     return ("asked it to" if clause.lower().startswith(order.split()[0]) else "asked for this:"), clause
 
 
-def _offer(agent_did: str, hidden: Set[str]) -> str:
+def _offer(agent_did: str, hidden: AbstractSet[str]) -> str:
     """Return what the agent had last offered to do, "" where it offered nothing that can be told."""
     offers = list(_OFFER.finditer(agent_did[:4_000]))
     if not offers:
@@ -159,14 +168,14 @@ def _offer(agent_did: str, hidden: Set[str]) -> str:
     return offer.text if telling else ""
 
 
-def _detail(text: str, hidden: Set[str], *, prose: bool = False) -> Scrubbed:
+def _detail(text: str, hidden: AbstractSet[str], *, prose: bool = False) -> Scrubbed:
     """Scrub the first clause that describes, and those behind it as long as they are short and say something."""
     kept: list[Scrubbed] = []
     for clause in clauses(text[: 4 * MAX_CHARACTERS])[:4]:
         part = scrub(clause, hidden, prose=prose)
-        if not part.text or (instruction(part.text) is not None and not names_fault(part.text)):
+        if not part.text or (instruction(part.text) is not None and (kept or not names_fault(part.text))):
             continue
-        if kept and not (names_fault(part.text) and part.content > part.hidden):
+        if kept and not ((names_fault(part.text) or clause[0].islower()) and part.content >= part.hidden):
             break
         if sum(len(p.text) for p in kept) + len(part.text) > _MAX_DETAIL:
             break

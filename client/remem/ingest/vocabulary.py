@@ -42,7 +42,7 @@ _PLAIN: Final = _words("""
     although ambiguous anonymous asynchronous atomic automatic automatically available bad best better big bigger
     binary blank boolean brand-new broken bogus busy careful case-insensitive case-sensitive certain cheap circular
     clean clear closed common compatible completely complex concurrent confused consistent convenient
-    correctly corrupt critical current custom cyclic dead deep deeper default deprecated different difficult 
+    correctly corrupt critical current custom cyclic dead deep deeper default deprecated different difficult
     directly dirty dry dynamic early earlier easier easily easy eight eighth enough especially
     exact exactly executable existing expensive experimental explicit explicitly external extra false fast faster
     fatal few fifth final fine first five flaky following foreign forth forward four fourth frequent fresh
@@ -87,7 +87,9 @@ _PLAIN: Final = _words("""
 FIXED: Final = FRAME | _PLAIN
 
 TERMS: Final = _words("""
-    complete separate empty direct equal present double slow free put respect harness dep
+    complete separate empty direct equal present double slow free put respect harness dep ref distribution pod ingress
+    assignable unassignable externally manage managed publickey blocklist allowlist sandboxed cluster frontmatter
+    quotation stacktrace dotfile hotfix changeset monorepo linting formatter dangle dangling orphan orphaned
     abort accept access account achieve acquire action activate adapter add address adjust affect agent agree
     alert alias align alignment allocate allocation allow alternative amount analyse analyze annotate annotation
     answer api app appear append application apply approach approval approve architecture archive arg argument
@@ -168,7 +170,8 @@ TERMS: Final = _words("""
     restore restrict restriction result resume retain retention retrieve retry return reuse revert review reviewer
     revision revoke rewind rewrite role roll rollback root rotate round rounding route router routine row rule run
     runner runtime sample sandbox sanitize satisfy save say scale scan scanner scenario schedule scheduler schema
-    scheme scope score screen screenshot script scroll search second secret section sector see seed seek seem segment select
+    scheme scope score screen screenshot script scroll search second secret section sector see
+    seed seek seem segment select
     selection selector semantic semaphore semicolon send sender sense sentence separator sequence serialization
     serialize serializer series serve server service session set setter setting setup shadow shape share shell
     shift ship shortcut show shrink shutdown side sign signal signature silence simplify simulate simulation site

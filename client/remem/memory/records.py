@@ -40,7 +40,7 @@ class OwnRecord:
 def put_record(db: sqlite3.Connection, record: OwnRecord) -> None:
     """Say something, or say it anew."""
     db.execute(
-        "INSERT INTO own_record (type, subject, at, reason, episode) VALUES (?, ?, ?, ?, ?)"
+        "INSERT INTO own_records (type, subject, at, reason, episode) VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT (type, subject) DO UPDATE SET at = excluded.at, reason = excluded.reason,"
         " episode = excluded.episode",
         (record.type, record.subject, format_time(record.at), record.reason, record.episode),
@@ -49,34 +49,18 @@ def put_record(db: sqlite3.Connection, record: OwnRecord) -> None:
 
 def remove_record(db: sqlite3.Connection, kind: str, subject: str) -> bool:
     """Say something no more; tell whether it was said."""
-    found = db.execute("DELETE FROM own_record WHERE type = ? AND subject = ?", (kind, subject))
+    found = db.execute("DELETE FROM own_records WHERE type = ? AND subject = ?", (kind, subject))
     return found.rowcount == 1
 
 
 def own_records(db: sqlite3.Connection, subject: str | None = None) -> tuple[OwnRecord, ...]:
     """Return the own records, or those about one subject, in order."""
     rows = db.execute(
-        "SELECT type, subject, at, reason, episode FROM own_record WHERE ?1 IS NULL OR subject = ?1"
+        "SELECT type, subject, at, reason, episode FROM own_records WHERE ?1 IS NULL OR subject = ?1"
         " ORDER BY type, subject",
         (subject,),
     )
     return tuple(OwnRecord(kind, about, parse_time(at), reason, episode) for kind, about, at, reason, episode in rows)
-
-
-def choose(db: sqlite3.Connection, hashes: Iterable[str], now: datetime) -> None:
-    """Let lessons leave that would stay by themselves, from now on."""
-    rows = [(lesson, format_time(now)) for lesson in hashes]
-    db.executemany("INSERT INTO chosen (hash, at) VALUES (?, ?) ON CONFLICT DO NOTHING", rows)
-
-
-def chosen(db: sqlite3.Connection) -> frozenset[str]:
-    """Return the lessons that the owner chose to let leave."""
-    return frozenset(row[0] for row in db.execute("SELECT hash FROM chosen"))
-
-
-def unchoose(db: sqlite3.Connection, lesson: str) -> None:
-    """Take back the choice of a lesson."""
-    db.execute("DELETE FROM chosen WHERE hash = ?", (lesson,))
 
 
 def log_published(db: sqlite3.Connection, hashes: Iterable[str], now: datetime) -> None:
@@ -93,22 +77,22 @@ def published(db: sqlite3.Connection) -> frozenset[str]:
 def log_seal(db: sqlite3.Connection, version: Version, at: datetime) -> None:
     """Log a seal of this memory's key, before it is sent."""
     db.execute(
-        "INSERT INTO own_seal (number, digest, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        "INSERT INTO own_seals (seal, digest, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
         (version.seal, version.digest, format_time(at)),
     )
 
 
 def own_seals(db: sqlite3.Connection) -> frozenset[Version]:
     """Return every seal that this memory logged."""
-    return frozenset(Version(number, digest) for number, digest in db.execute("SELECT number, digest FROM own_seal"))
+    return frozenset(Version(number, digest) for number, digest in db.execute("SELECT seal, digest FROM own_seals"))
 
 
 def newest_seal(db: sqlite3.Connection) -> Version | None:
     """Return the newest seal that this memory logged."""
-    row = db.execute("SELECT number, digest FROM own_seal ORDER BY number DESC, digest DESC LIMIT 1").fetchone()
+    row = db.execute("SELECT seal, digest FROM own_seals ORDER BY seal DESC, digest DESC LIMIT 1").fetchone()
     return None if row is None else Version(row[0], row[1])
 
 
 def is_retired(db: sqlite3.Connection) -> bool:
     """Tell whether this memory's key has spoken its last seal."""
-    return db.execute("SELECT 1 FROM own_seal WHERE number = ?", (RULES.last_seal,)).fetchone() is not None
+    return db.execute("SELECT 1 FROM own_seals WHERE seal = ?", (RULES.last_seal,)).fetchone() is not None

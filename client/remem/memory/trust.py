@@ -72,5 +72,6 @@ def everything(db: sqlite3.Connection) -> tuple[Trust, ...]:
     """Return what the owner and first contacts have said about keys, in order, the declined ones too."""
     rows = db.execute("SELECT key, role, since, via, declined FROM trust ORDER BY role, since, key")
     return tuple(
-        Trust(key, cast(Role, role), parse_time(since), via, bool(declined)) for key, role, since, via, declined in rows
+        Trust(key, cast("Role", role), parse_time(since), via, bool(declined))
+        for key, role, since, via, declined in rows
     )

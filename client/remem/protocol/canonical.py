@@ -67,10 +67,10 @@ def encode(fields: Mapping[str, JSON]) -> bytes:
     Raises:
         ValueError: the object has no spelling on the wire (too long, too deep, an exponent, NaN).
     """
-    line = _ENCODER.encode(dict(fields)).encode("utf-8", "surrogatepass")
     try:
+        line = _ENCODER.encode(dict(fields)).encode("utf-8", "surrogatepass")
         parse_line(line)
-    except ProtocolError as error:
+    except (ProtocolError, RecursionError) as error:
         raise ValueError(f"not a line of the protocol: {error}") from error
     return line
 

@@ -64,7 +64,7 @@ class ByteOrderMark(ProtocolError):
 
 
 class CarriageReturn(ProtocolError):
-    """A carriage return stands outside a string."""
+    """A carriage return stands in a file, or outside a string of a line."""
 
     code = "carriage_return"
 
@@ -82,7 +82,7 @@ class Syntax(ProtocolError):
 
 
 class NotAnObject(ProtocolError):
-    """A line is JSON, but not an object."""
+    """A line does not begin with a brace, so it is no object."""
 
     code = "not_an_object"
 

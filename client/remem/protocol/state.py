@@ -150,6 +150,11 @@ class Policy:
     admitted: frozenset[Admission] = frozenset()
     revokers: frozenset[str] = frozenset()
 
+    def __post_init__(self) -> None:
+        """Refuse thresholds under which no lesson could ever be common."""
+        if self.confirmations < 1 or self.window <= timedelta(0):
+            raise ValueError(f"expected thresholds above 0, got {self.confirmations} and {self.window}")
+
     def principal(self, key: str) -> str | None:
         """Name whoever answers for a key, by one of its keys; None where the key does not count."""
         return key if self.open else self._principals.get(key)

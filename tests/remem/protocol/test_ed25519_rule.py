@@ -88,9 +88,7 @@ def test_every_case_has_the_answer_of_the_rule(
     assert (len(every), sum(right[case] for case in every)) == (cases, valid)
 
 
-@pytest.mark.parametrize(
-    "read", [pytest.param(sign_input, id="sign.input"), pytest.param(rfc8032, id="RFC 8032")]
-)
+@pytest.mark.parametrize("read", [pytest.param(sign_input, id="sign.input"), pytest.param(rfc8032, id="RFC 8032")])
 def test_a_seed_gives_the_key_and_the_signatures_of_the_vectors(
     read: Callable[[Path], Iterator[Case]], shared_dir: Path
 ) -> None:

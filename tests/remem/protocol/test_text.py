@@ -26,9 +26,7 @@ CODES = {
 }
 
 # Any string of Python's, surrogates too, and often the code points on which rules turn.
-TURNING = (
-    "aZ \t\n\x1c\x85\xa0\xad\u0130\u0131Σσς\u0301\u0345\u1100\u1161\u1e9e\u212b\u2028\u3000\ud800\udc00\ue000"
-)
+TURNING = "aZ \t\n\x1c\x85\xa0\xad\u0130\u0131Σσς\u0301\u0345\u1100\u1161\u1e9e\u212b\u2028\u3000\ud800\udc00\ue000"
 any_text = st.text(st.one_of(st.sampled_from(TURNING), st.characters()))
 printable_ascii = st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E))
 
@@ -115,9 +113,7 @@ def test_the_kinds_of_version_1_are_three() -> None:
 @given(st.lists(st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1)), st.data())
 def test_a_hash_ignores_case_and_white_space(words: list[str], data: st.DataObject) -> None:
     gap = st.text(st.sampled_from(unicode14.WHITE_SPACE), min_size=1)
-    other = "".join(
-        data.draw(gap) + data.draw(st.sampled_from((word.upper(), word.lower()))) for word in words
-    )
+    other = "".join(data.draw(gap) + data.draw(st.sampled_from((word.upper(), word.lower()))) for word in words)
     assert lesson_hash("error", other) == lesson_hash("error", " ".join(words))
 
 
@@ -136,9 +132,7 @@ def test_the_library_computes_the_known_answers_of_blake2b(shared_dir: Path) -> 
 
 
 def test_the_library_computes_short_digests_of_blake2b(shared_dir: Path) -> None:
-    data = (
-        shared_dir / "vectors/blake2b/crypto-test-vectors-blake2-nosalt-nopersonalization.txt"
-    ).read_text()
+    data = (shared_dir / "vectors/blake2b/crypto-test-vectors-blake2-nosalt-nopersonalization.txt").read_text()
     rows = [line.split("\t") for line in data.splitlines() if line and not line.startswith("#")]
     assert {"16", "32"} <= {size for _, _, size, _ in rows}
     for message, key, size, digest in rows:
@@ -174,9 +168,7 @@ def test_a_clean_text_has_no_fault(text: str) -> None:
         pytest.param("\u3000\n\u2028", "text_empty", "only white space", id="white space of any kind"),
         pytest.param(" " * 1001, "text_empty", "only white space", id="empty comes before long"),
         pytest.param("a" * 1001, "text_long", "1001 code points", id="one too many"),
-        pytest.param(
-            "\n" * 1000 + "a", "text_long", "1001 code points", id="long comes before its code points"
-        ),
+        pytest.param("\n" * 1000 + "a", "text_long", "1001 code points", id="long comes before its code points"),
         pytest.param("a\nb", "text_lines", "U+000A at index 1", id="line feed"),
         pytest.param("a\r\nb", "text_lines", "U+000D at index 1", id="carriage return"),
         pytest.param("ab\v", "text_lines", "U+000B at index 2", id="vertical tabulator"),

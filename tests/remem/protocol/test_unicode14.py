@@ -49,9 +49,7 @@ def test_a_later_unicode_takes_nothing_back() -> None:
     strange = []
     for char in every_code_point():
         ours, theirs = class_of(char), OF_CATEGORY.get(unicodedata.category(char), "a")
-        if (ours != "u" and theirs == "u") or (
-            ours != "l" and (ours in "cp" or theirs in "cp") and ours != theirs
-        ):
+        if (ours != "u" and theirs == "u") or (ours != "l" and (ours in "cp" or theirs in "cp") and ours != theirs):
             strange.append(char)
     assert strange == []
 

@@ -98,7 +98,7 @@ def sealed_lines(key: Key, records: Sequence[Mapping[str, Any]]) -> list[str]:
     return [line(key, {**fields, "sealed": True}) for fields in records]
 
 
-def seal(key: Key, behind: Sequence[str], **changes: Any) -> str:  # noqa: ANN401 - any field may be changed
+def seal(key: Key, behind: Sequence[str], **changes: Any) -> str:
     """Spell the seal of some lines; `changes` replaces fields of it, `number` its number."""
     fields: Fields = {
         "at": "2026-12-01T12:00:00Z",
@@ -110,7 +110,7 @@ def seal(key: Key, behind: Sequence[str], **changes: Any) -> str:  # noqa: ANN40
     return line(key, fields | changes)
 
 
-def sealed(key: Key, records: Sequence[Mapping[str, Any]], **changes: Any) -> str:  # noqa: ANN401 - as in `seal`
+def sealed(key: Key, records: Sequence[Mapping[str, Any]], **changes: Any) -> str:
     """Return the text of a sealed file."""
     behind = sealed_lines(key, records)
     return joined([seal(key, behind, **changes), *behind])
@@ -129,7 +129,7 @@ def lesson_hash(kind: str, normal: str) -> str:
 HASH: Final = lesson_hash("error", TEXT.lower())
 
 
-def lesson(text: str = TEXT, **changes: Any) -> Fields:  # noqa: ANN401 - any field may be changed
+def lesson(text: str = TEXT, **changes: Any) -> Fields:
     """Return the fields of a lesson; its hash is right where lower-casing makes the text normal."""
     kind = changes.get("kind", "error")
     fields: Fields = {
@@ -144,15 +144,15 @@ def lesson(text: str = TEXT, **changes: Any) -> Fields:  # noqa: ANN401 - any fi
     return fields | changes
 
 
-def confirm(subject: str = HASH, **changes: Any) -> Fields:  # noqa: ANN401 - any field may be changed
+def confirm(subject: str = HASH, **changes: Any) -> Fields:
     return {"confirm": subject, "at": AT} | changes
 
 
-def revoke(subject: str = HASH, **changes: Any) -> Fields:  # noqa: ANN401 - any field may be changed
+def revoke(subject: str = HASH, **changes: Any) -> Fields:
     return {"revoke": subject, "at": AT} | changes
 
 
-def deny(key: Key, **changes: Any) -> Fields:  # noqa: ANN401 - any field may be changed
+def deny(key: Key, **changes: Any) -> Fields:
     fields = {"deny": key.hex, "at": AT, "reason": "This key published a hundred lessons in one hour."}
     return fields | changes
 
@@ -160,7 +160,7 @@ def deny(key: Key, **changes: Any) -> Fields:  # noqa: ANN401 - any field may be
 # --- the vectors themselves ---
 
 
-def accept(comment: str, given: Mapping[str, Any], **values: Any) -> Fields:  # noqa: ANN401 - what it expects
+def accept(comment: str, given: Mapping[str, Any], **values: Any) -> Fields:
     return {"comment": comment, **given, "expect": {"accept": values}}
 
 

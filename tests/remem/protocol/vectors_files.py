@@ -43,7 +43,7 @@ def _bad(comment: str, text: str, code: str, at: int | None) -> Fields:
     return refuse(comment, {"now": NOW, "file": text}, code, at)
 
 
-def _sealed(comment: str, records: Sequence[Fields], **changes: Any) -> Fields:  # noqa: ANN401 - as in `seal`
+def _sealed(comment: str, records: Sequence[Fields], **changes: Any) -> Fields:
     return _good(comment, sealed(ADA, records, **changes), changes.get("number", NOW_SECONDS), len(records))
 
 
@@ -63,6 +63,13 @@ def _accepted() -> Vectors:
         "sealed-long-ago": _sealed("and a file may be old", [lesson()], number=5, at="2001-02-03T04:05:06Z"),
         "sealed-for-good": _sealed("the last seal, over revocations", [revoke(), revoke(OTHER)], number=LAST_SEAL),
         "sealed-for-good-without-records": _sealed("or over nothing", [], number=LAST_SEAL),
+        "worked-example": _sealed(
+            "the file of section 14",
+            [
+                lesson(),
+                revoke(lesson_hash("error", "the cache is never stale."), reason="It was true of one machine only."),
+            ],
+        ),
         "draft-0": _good(
             "no seal, and records without at",
             joined([line(ADA, lesson()), line(ADA, {"confirm": OTHER}), line(ADA, {"revoke": "0" * 32})]),
@@ -151,18 +158,14 @@ def _bytes() -> Vectors:
             "encoding",
             3,
         ),
-        "with-a-line-that-is-not-json": _bad(
-            "the line is named", joined([first, second, third[:-1]]), "syntax", 3
-        ),
+        "with-a-line-that-is-not-json": _bad("the line is named", joined([first, second, third[:-1]]), "syntax", 3),
         "with-a-long-line": refuse(
             "the size of a line is a rule of its own",
             {"now": NOW, "file_parts": [f"{first}\n", {"repeat": "x", "times": 8_193}, f"\n{third}\n"]},
             "line_size",
             2,
         ),
-        "with-a-broken-record": _bad(
-            "the line is named", sealed(ADA, [lesson(), lesson(seen=0)]), "field_value", 3
-        ),
+        "with-a-broken-record": _bad("the line is named", sealed(ADA, [lesson(), lesson(seen=0)]), "field_value", 3),
     }
 
 
@@ -174,12 +177,15 @@ def _sealing() -> Vectors:
     mixed = [bare, third]
     number = NOW_SECONDS + 86_400
     day = DAY_AHEAD
-    for_good: dict[str, Fields] = {"lesson": lesson(), "confirmation": confirm(), "denial": deny(BEN), "note": {"note": "x"}}
+    for_good: dict[str, Fields] = {
+        "lesson": lesson(),
+        "confirmation": confirm(),
+        "denial": deny(BEN),
+        "note": {"note": "x"},
+    }
     return {
         "with-its-seal-cut-off": _bad("sealed lines need a seal", joined([second, third]), "unsealed_line", 1),
-        "with-a-sealed-line-and-no-seal": _bad(
-            "one such line is enough", joined([bare, third]), "unsealed_line", 2
-        ),
+        "with-a-sealed-line-and-no-seal": _bad("one such line is enough", joined([bare, third]), "unsealed_line", 2),
         "with-an-unsealed-line-behind-its-seal": _bad(
             "every line of a sealed file says so", joined([seal(ADA, mixed), *mixed]), "unsealed_line", 2
         ),
@@ -188,7 +194,10 @@ def _sealing() -> Vectors:
         "with-two-seals": _bad("there is one", joined([seal(ADA, [first]), first]), "seal_place", 2),
         "with-a-line-dropped": _bad("the seal counts two", joined([first, second]), "seal_records", 1),
         "with-a-line-added": _bad(
-            "the seal counts two", joined([first, second, third, *sealed_lines(ADA, [revoke(OTHER)])]), "seal_records", 1
+            "the seal counts two",
+            joined([first, second, third, *sealed_lines(ADA, [revoke(OTHER)])]),
+            "seal_records",
+            1,
         ),
         "with-two-lines-swapped": _bad("the digest sees the order", joined([first, third, second]), "seal_digest", 1),
         "with-a-line-of-another-day": _bad(
@@ -255,7 +264,9 @@ def _clock() -> Vectors:
             "exactly 24 hours", [lesson(updated=DAY_AHEAD), confirm(OTHER, at=DAY_AHEAD)], at=DAY_AHEAD
         ),
         "a-lesson-too-far-ahead": _bad("a second more", sealed(ADA, [lesson(updated=late)]), "deferred", 2),
-        "a-confirmation-too-far-ahead": _bad("a second more", sealed(ADA, [lesson(), confirm(OTHER, at=late)]), "deferred", 3),
+        "a-confirmation-too-far-ahead": _bad(
+            "a second more", sealed(ADA, [lesson(), confirm(OTHER, at=late)]), "deferred", 3
+        ),
         "a-revocation-too-far-ahead": _bad("a second more", sealed(ADA, [revoke(at=late)]), "deferred", 2),
         "a-denial-too-far-ahead": _bad("a second more", sealed(ADA, [deny(BEN, at=late)]), "deferred", 2),
         "a-seal-too-far-ahead": _bad("a second more", sealed(ADA, [lesson()], at=late), "deferred", 1),
@@ -272,9 +283,7 @@ def _clock() -> Vectors:
             1,
         ),
         "an-unknown-record-far-ahead": _sealed("an unknown type has no time", [{"at": far, "note": "x"}]),
-        "a-time-of-another-type-far-ahead": _sealed(
-            "updated is no field of a confirmation", [confirm(updated=far)]
-        ),
+        "a-time-of-another-type-far-ahead": _sealed("updated is no field of a confirmation", [confirm(updated=far)]),
         "far-ahead-and-broken": _bad(
             "what is broken is refused, not deferred",
             sealed(ADA, [lesson(updated=far)]).replace("lock", "lick"),
@@ -296,7 +305,12 @@ def newest_vectors() -> Vectors:
         "equivocation-by-a-smaller-digest": ("the larger digest stays", (5, large), (5, small), "equivocation_left"),
         "the-last-seal": ("nothing is above it", (NOW_SECONDS, large), (LAST_SEAL, small), "newer"),
         "behind-the-last-seal": ("nothing comes behind it", (LAST_SEAL, small), (NOW_SECONDS, large), "older"),
-        "equivocation-of-the-last-seal": ("the rule is the same", (LAST_SEAL, small), (LAST_SEAL, large), "equivocation_taken"),
+        "equivocation-of-the-last-seal": (
+            "the rule is the same",
+            (LAST_SEAL, small),
+            (LAST_SEAL, large),
+            "equivocation_taken",
+        ),
         "a-seal-over-draft-0": ("a sealed file replaces one without", (None, large), (1, small), "newer"),
         "draft-0-over-a-seal": ("and never the other way", (1, small), (None, large), "older"),
         "draft-0-over-draft-0": ("without a seal the last to come stands", (None, large), (None, small), "newer"),
@@ -310,4 +324,3 @@ def newest_vectors() -> Vectors:
 
 def _version(version: tuple[int | None, str] | None) -> Fields | None:
     return None if version is None else {"seal": version[0], "digest": version[1]}
-

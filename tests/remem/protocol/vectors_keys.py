@@ -50,9 +50,7 @@ def key_vectors() -> Vectors:
         "of-another-seed": accept("the key of the seed 01 01 01 … 01", {"key": BEN.hex}, origin=BEN.origin),
         **{name: refuse("not 64 lower-case hex digits", {"key": text}, "key_form") for name, text in forms.items()},
         **{
-            name: refuse(
-                "not a canonical point of the prime-order subgroup", {"key": data.hex()}, "key_invalid"
-            )
+            name: refuse("not a canonical point of the prime-order subgroup", {"key": data.hex()}, "key_invalid")
             for name, data in points.items()
         },
     }
@@ -127,8 +125,7 @@ def _false() -> Vectors:
         "of-zeros": ("64 zero bytes", line(ADA, lesson(), sig="00" * 64)),
     }
     return {
-        f"false-{name}": refuse(comment, {"line": text}, "signature_invalid")
-        for name, (comment, text) in lines.items()
+        f"false-{name}": refuse(comment, {"line": text}, "signature_invalid") for name, (comment, text) in lines.items()
     }
 
 

@@ -52,9 +52,7 @@ def _objects() -> Vectors:
         "order-by-utf-16-is-refused": _bad(
             "the order of UTF-16 code units", '{"\U0001f600":2,"\ufb00":1}', "field_order"
         ),
-        "order-at-every-depth": _bad(
-            "the rule holds inside too", '{"a":[{"c":1,"b":2}]}', "field_order"
-        ),
+        "order-at-every-depth": _bad("the rule holds inside too", '{"a":[{"c":1,"b":2}]}', "field_order"),
         "a-field-twice": _bad("one name, two values", '{"a":1,"a":2}', "duplicate_field"),
         "a-field-twice-with-another-between": _bad(
             "a repeated name is named as such, not as a fault of order", '{"a":1,"b":2,"a":3}', "duplicate_field"
@@ -113,7 +111,9 @@ def _strings() -> Vectors:
         "a-tab-in-a-string": _bad("a control character is escaped", '{"a":"\t"}', "escape"),
         "a-nul-in-a-string": _bad("a control character is escaped", '{"a":"\x00"}', "escape"),
         "a-lone-surrogate": _bad("half a character", r'{"a":"\ud800"}', "surrogate"),
-        "a-pair-of-surrogates": _bad("a character beyond U+FFFF stands as itself", r'{"a":"\ud83d\ude00"}', "surrogate"),
+        "a-pair-of-surrogates": _bad(
+            "a character beyond U+FFFF stands as itself", r'{"a":"\ud83d\ude00"}', "surrogate"
+        ),
     }
 
 

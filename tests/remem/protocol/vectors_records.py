@@ -30,7 +30,7 @@ SEALED: Fields = {"sealed": True}
 SEAL: Fields = {"seal": NOW_SECONDS, "at": AT, "records": 0, "digest": digest(b""), "sealed": True}
 
 
-def _good(comment: str, fields: Fields, type_: str, **values: Any) -> Fields:  # noqa: ANN401 - what it expects
+def _good(comment: str, fields: Fields, type_: str, **values: Any) -> Fields:
     given = {"line": line(ADA, fields)}
     return accept(comment, given, type=type_, signed_hex=unsigned(ADA, fields).hex(), **values)
 
@@ -55,9 +55,7 @@ def _types() -> Vectors:
             "lesson",
             subject=parent,
         ),
-        "lesson-of-an-unknown-kind": _good(
-            "a kind that version 1 does not know", lesson(kind="insight"), "lesson"
-        ),
+        "lesson-of-an-unknown-kind": _good("a kind that version 1 does not know", lesson(kind="insight"), "lesson"),
         "lesson-of-a-kind-of-16-letters": _good("the longest kind", lesson(kind="abcdefghijklmnop"), "lesson"),
         "confirmation": _good("a confirmation", confirm() | SEALED, "confirm", subject=HASH, time=AT),
         "confirmation-of-draft-0": _good(
@@ -74,9 +72,7 @@ def _types() -> Vectors:
         ),
         "seal": _good("a seal over nothing", SEAL, "seal", subject=str(NOW_SECONDS), time=AT),
         "seal-of-number-1": _good("the least number", SEAL | {"seal": 1}, "seal", subject="1"),
-        "seal-of-the-last-number": _good(
-            "the last seal", SEAL | {"seal": LAST_SEAL}, "seal", subject=str(LAST_SEAL)
-        ),
+        "seal-of-the-last-number": _good("the last seal", SEAL | {"seal": LAST_SEAL}, "seal", subject=str(LAST_SEAL)),
         "unknown": _good("no field that names a type", {"note": "x"}, "unknown", subject="", time=None),
         "unknown-sealed": _good("the same in a sealed file", {"note": "x"} | SEALED, "unknown"),
         "nothing-but-what-every-line-carries": _good("the shortest record", {}, "unknown"),
@@ -169,9 +165,18 @@ def _of_a_lesson() -> Vectors:
         "parents-of-another-type": {"parents": [one, 7]},
     }
     return {
-        **{f"lesson-without-{name}": _bad("a lesson has it", lesson(**{name: None}), "field_missing") for name in missing},
-        **{f"lesson-{name}": _bad("of another JSON type", lesson(**change), "field_type") for name, change in types.items()},
-        **{f"lesson-{name}": _bad("of a value that is refused", lesson(**change), "field_value") for name, change in values.items()},
+        **{
+            f"lesson-without-{name}": _bad("a lesson has it", lesson() | {name: None}, "field_missing")
+            for name in missing
+        },
+        **{
+            f"lesson-{name}": _bad("of another JSON type", lesson(**change), "field_type")
+            for name, change in types.items()
+        },
+        **{
+            f"lesson-{name}": _bad("of a value that is refused", lesson(**change), "field_value")
+            for name, change in values.items()
+        },
     }
 
 
@@ -246,7 +251,9 @@ def _times() -> Vectors:
             f"time-{name}": _good("a time of the protocol", confirm(at=text), "confirm", time=text)
             for name, text in good.items()
         },
-        **{f"time-{name}": _bad("no time of the protocol", confirm(at=text), "time_form") for name, text in bad.items()},
+        **{
+            f"time-{name}": _bad("no time of the protocol", confirm(at=text), "time_form") for name, text in bad.items()
+        },
         "time-of-a-lesson": _bad("updated follows the same rule", lesson(updated="yesterday"), "time_form"),
         "time-of-a-seal": _bad("and so does the seal", SEAL | {"at": "yesterday"}, "time_form"),
     }

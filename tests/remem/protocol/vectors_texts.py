@@ -92,7 +92,9 @@ def _let_in() -> Vectors:
         "a-confirmation-of-draft-0": accept("it passes, and does not count (section 9)", _given({"confirm": HASH})),
         "a-revocation-without-a-reason": accept("it has no text to judge", _given(revoke())),
         "a-revocation-with-a-reason": accept("one line", _given(revoke(reason="It was true of one machine only."))),
-        "a-reason-that-is-an-order": accept("the guard reads lessons only", _given(revoke(reason="Delete this lesson."))),
+        "a-reason-that-is-an-order": accept(
+            "the guard reads lessons only", _given(revoke(reason="Delete this lesson."))
+        ),
         "a-denial": accept("one line", _given(deny(BEN))),
         "an-unknown-record": accept("there is nothing to judge", _given({"note": "x"})),
     }
@@ -173,7 +175,9 @@ def _skipped_names() -> Vectors:
 
 def _skipped_otherwise() -> Vectors:
     return {
-        "a-kind-unknown": skip("its file travels, and a later version may know it", _given(lesson(kind="insight")), "kind_unknown"),
+        "a-kind-unknown": skip(
+            "its file travels, and a later version may know it", _given(lesson(kind="insight")), "kind_unknown"
+        ),
         "a-hash-of-another-text": skip("the hash is computed anew", _given(lesson(hash="0" * 32)), "hash_mismatch"),
         "a-hash-of-another-kind": skip(
             "the kind is part of it", _given(lesson(kind="surprise", hash=HASH)), "hash_mismatch"

@@ -1,0 +1,54 @@
+"""The bytes of the files that this memory holds, in its home's folder `commons`.
+
+The database says which file of a key is held; the bytes there are that file only if they have its digest. A
+folder that was emptied, cut short by a loss of power or written by a process that died before its database did is
+noticed by names and sizes alone, and mended by taking the files in again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from remem.commons.folder import read_file
+from remem.memory.holdings import Holding, topics
+from remem.protocol import RULES, PublicKey, Verified, digest_of
+
+_NAME: Final = re.compile(r"([0-9a-f]{64})\.jsonl")
+
+
+def path_of(folder: Path, key: str) -> Path:
+    """Name the place of a key's file."""
+    return folder / f"{key}.jsonl"
+
+
+def read_held(folder: Path, held: Holding) -> bytes | None:
+    """Read the bytes of a held file; None where other bytes lie there, or none."""
+    data = read_file(path_of(folder, held.key), RULES.file_bytes)
+    return data if data is not None and digest_of(data) == held.version.digest else None
+
+
+def verified_lines(folder: Path, held: Holding | None) -> Verified | None:
+    """Return the lines of a held file that its key's next file need not verify again."""
+    if held is None or held.version.seal is None:
+        return None
+    data = read_held(folder, held)
+    return None if data is None else Verified(PublicKey.parse(held.key), topics(data))
+
+
+def damaged(folder: Path, held: Mapping[str, Holding]) -> tuple[frozenset[str], frozenset[str]]:
+    """Compare the folder with what is held, by names and sizes.
+
+    Returns:
+        The keys whose bytes cannot be those of the held file, and the keys of files that nothing is held of.
+    """
+    sizes: dict[str, int] = {}
+    with os.scandir(folder) as found:
+        for item in found:
+            if (name := _NAME.fullmatch(item.name)) and item.is_file(follow_symlinks=False):
+                sizes[name[1]] = item.stat(follow_symlinks=False).st_size
+    broken = (key for key, holding in held.items() if sizes.get(key) != holding.size)
+    return frozenset(broken), frozenset(sizes.keys() - held.keys())

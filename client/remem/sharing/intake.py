@@ -1,0 +1,170 @@
+"""Intake: how accepted files get into a memory (PROTOCOL.md, section 7).
+
+Files are judged and staged beside their place while others are still being verified, and written some at a time:
+bytes, rows and what they do to the mind, in one transaction. There the newest is decided once more, so that two
+processes that pull at once end with the same. The bytes are renamed into place inside the transaction; a process
+that dies in between leaves bytes that are newer than their row, and the next intake takes those in first.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from remem.commons.folder import flush_folder, read_file, stage_file, sweep
+from remem.memory import holdings, places
+from remem.memory.holdings import Arrival, Holding, Skipped
+from remem.memory.store import transaction
+from remem.protocol import OriginFile, ProtocolError, Seal, Verdict, Verified, Version, accept, newest, parse_record
+from remem.sharing.files import damaged, path_of, read_held, verified_lines
+from remem.sharing.mind import Mind
+from remem.sharing.reports import Notice, TakenFile
+
+BATCH_FILES: Final = 64
+SKIPPED_SHOWN: Final = 1_000
+WRITERS: Final = 2
+
+
+@dataclass(slots=True)
+class Tally:
+    """What came in; see `PullReport`."""
+
+    taken: list[TakenFile] = field(default_factory=list)
+    current: int = 0
+    skipped: list[Skipped] = field(default_factory=list)
+    skipped_count: int = 0
+    notices: list[Notice] = field(default_factory=list)
+
+
+class Intake:
+    """The files of others, and how more of them come in."""
+
+    def __init__(self, folder: Path, db: sqlite3.Connection, mind: Mind, *, budget: int, now: datetime) -> None:
+        self.folder = folder
+        self.db = db
+        self.mind = mind
+        self.budget = budget
+        self.now = now
+        self.held = {key: held for key, held in holdings.holdings(db).items() if key != mind.key}
+        self.size = sum(held.size for held in self.held.values())
+        self.broken, self._strays = damaged(folder, self.held)
+        self.tally = Tally()
+        self._batch: dict[str, tuple[Arrival, Future[Path]]] = {}
+        self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="remem-write")
+
+    def __enter__(self) -> Self:
+        sweep(self.folder)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._writers.shutdown()
+        for _arrival, staged in self._batch.values():
+            if staged.exception() is None:
+                staged.result().unlink(missing_ok=True)
+
+    def version(self, key: str) -> Version | None:
+        """Return which file of a key is held."""
+        held = self.held.get(key)
+        return None if held is None else held.version
+
+    def verified(self, key: str) -> tuple[Verified | None, str | None]:
+        """Return the lines of a key that need no second verification, and the digest of the file they are of."""
+        held = None if key in self.broken else self.held.get(key)
+        known = verified_lines(self.folder, held)
+        return known, None if known is None or held is None else held.version.digest
+
+    def add(self, file: OriginFile, source: str, beside: str | None = None) -> bool:
+        """Put an accepted file among those to be written; false where it has no room.
+
+        Args:
+            file: the file.
+            source: where it came from.
+            beside: the digest of the held file whose lines were not verified again, as `verified` gave it.
+        """
+        key = file.key.hex
+        before = self.held.get(key)
+        grown = len(file.data) - (0 if before is None else before.size)
+        if grown > 0 and self.size + grown > self.budget:
+            return False
+        if key in self._batch:
+            self.write()
+        self.size += grown
+        staged = self._writers.submit(stage_file, self.folder, key, file.data)
+        self._batch[key] = holdings.judged(file, source, beside), staged
+        if len(self._batch) >= BATCH_FILES:
+            self.write()
+        return True
+
+    def write(self) -> None:
+        """Write the files that wait, all or none."""
+        batch, self._batch = self._batch, {}
+        if not batch:
+            return
+        staged = {key: future.result() for key, (_arrival, future) in batch.items()}
+        verdicts: list[tuple[Arrival, Verdict]] = []
+        try:
+            with transaction(self.db):
+                for key, (arrival, _future) in batch.items():
+                    verdicts.append((arrival, self._place(key, arrival.file, staged[key])))
+                flush_folder(self.folder)
+                winners = [arrival for arrival, verdict in verdicts if verdict.takes]
+                self.mind.take_in(holdings.take(self.db, winners, self.now), self.now)
+        finally:
+            for path in staged.values():
+                path.unlink(missing_ok=True)
+        for arrival, verdict in verdicts:
+            self._count(arrival, verdict)
+
+    def mend(self) -> None:
+        """Take in bytes that a process left behind before it could write their rows."""
+        for key in sorted(self.broken | self._strays - {self.mind.key}):
+            data = read_file(path_of(self.folder, key))
+            if data is None:
+                continue
+            try:
+                file = accept(data, now=self.now)
+            except ProtocolError:
+                continue
+            if file.key.hex == key and newest(self.version(key), file.version).takes:
+                self.add(file, self.held[key].source if key in self.held else str(self.folder))
+        self.write()
+
+    def _place(self, key: str, file: OriginFile, staged: Path) -> Verdict:
+        """Decide what the file is beside the one that is held now, and put its bytes in their place if they win."""
+        held = holdings.holding(self.db, key)
+        verdict = newest(None if held is None else held.version, file.version)
+        if verdict.equivocation and held is not None and file.seal is not None:
+            self._prove(held, file.seal)
+        if verdict.takes or (verdict is Verdict.UNCHANGED and key in self.broken):
+            staged.replace(path_of(self.folder, key))
+        return verdict
+
+    def _prove(self, held: Holding, other: Seal) -> None:
+        data = read_held(self.folder, held)
+        seal = None if data is None else parse_record(data.partition(b"\n")[0])
+        if isinstance(seal, Seal):
+            places.note_equivocation(self.db, seal, other, self.now)
+            text = f"key {held.key} sealed two files with number {other.number}: its owner did, or someone has the key"
+            self.tally.notices.append(Notice("equivocation", text))
+
+    def _count(self, arrival: Arrival, verdict: Verdict) -> None:
+        tally, file, key = self.tally, arrival.file, arrival.file.key.hex
+        restored = verdict is Verdict.UNCHANGED and key in self.broken
+        if not (verdict.takes or restored):
+            tally.current += 1
+            return
+        outcome = "restored" if restored else verdict.value
+        tally.taken.append(TakenFile(key, outcome, file.version.seal, len(file.lines)))
+        if not restored:
+            tally.skipped += arrival.skipped[: SKIPPED_SHOWN - len(tally.skipped)]
+            tally.skipped_count += len(arrival.skipped)
+        self.broken -= {key}
+        if (held := holdings.holding(self.db, key)) is not None:
+            self.held[key] = held

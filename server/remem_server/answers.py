@@ -1,0 +1,141 @@
+"""What the commons answers in JSON, as the models that `/docs` shows. Times are in UTC, digests and keys in hex."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Answer(BaseModel):
+    """An answer with exactly these fields."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Held(Answer):
+    """Which file of a key stands."""
+
+    seal: int | None = Field(description="The number of its seal; null for a file of draft 0.")
+    digest: str
+
+
+class Problem(Answer):
+    """A refusal (RFC 9457). `code` is stable, and says which rule it was."""
+
+    type: Literal["about:blank"] = "about:blank"
+    title: str
+    status: int
+    detail: str
+    code: str
+    line: int | None = Field(default=None, description="The line of the file that breaks the rule, from 1.")
+    expected: str | None = None
+    got: str | None = None
+    held: Held | None = Field(default=None, description="What stands instead of the file that came.")
+    addresses: list[str] | None = Field(default=None, description="Where the files of an origin's keys are.")
+
+
+class Skipped(Answer):
+    """A line that readers skip, though it is stored and served."""
+
+    line: int
+    code: str
+    expected: str
+    got: str
+
+
+class Published(Answer):
+    """A file that was accepted."""
+
+    outcome: Literal["new", "newer", "unchanged", "equivocation"]
+    key: str
+    origin: str
+    seal: int | None
+    digest: str
+    records: int
+    skipped: list[Skipped]
+
+
+class IndexEntry(Answer):
+    """A file, as the index lists it."""
+
+    origin: str
+    updated: datetime = Field(description="When this commons took the file.")
+    records: int = Field(description="How many records stand behind the seal.")
+    key: str
+    seal: int | None
+    digest: str
+    principal: str | None = Field(
+        description="Who answers for the key, by a name of this commons; null if not admitted."
+    )
+
+
+class Lesson(Answer):
+    """A lesson, and what this commons makes of it."""
+
+    hash: str
+    kind: str | None = Field(description="Null while no publication stands, and so is the text.")
+    text: str | None
+    state: Literal["candidate", "common", "fading", "removed", "revoked"]
+    cause: Literal["withdrawn", "revoker", "quorum", "unconfirmed", "confirmed", "lapsed", "expired"]
+    why: str
+    confirmations: int = Field(description="How many principals' confirmations count.")
+    unadmitted: int = Field(description="How many more keys confirm it, and are not admitted.")
+    corroborations: int = Field(description="How many further keys publish the same sentence.")
+    last_confirmed: datetime | None
+
+
+class LessonPage(Answer):
+    """Some lessons, in the order of their hashes."""
+
+    lessons: list[Lesson]
+    next: str | None = Field(description="The cursor of the next page; null at the end.")
+
+
+class EvidenceItem(Answer):
+    """One record about a lesson."""
+
+    key: str
+    origin: str
+    type: Literal["lesson", "confirm", "revoke", "deny"]
+    at: datetime | None
+    principal: str | None
+    reason: str | None = Field(default=None, description="Of a revocation or a denial, where it gives one.")
+    counted: bool | None = Field(default=None, description="Of a confirmation: whether it counts.")
+    denies: str | None = Field(default=None, description="Of a denial: the key of which nothing counts.")
+
+
+class LessonDetail(Lesson):
+    """A lesson with every record that is held about it."""
+
+    evidence: list[EvidenceItem]
+
+
+class Limits(Answer):
+    """The sizes that this commons accepts."""
+
+    line_bytes: int
+    file_bytes: int
+    file_records: int
+
+
+class Descriptor(Answer):
+    """What this commons is."""
+
+    protocol: list[int] = Field(description="The versions of the wire that it speaks.")
+    software: str
+    key: str = Field(description="The key of this node.")
+    operators: list[str] = Field(description="The keys of those who answer for it, the node's first.")
+    open: bool = Field(description="Whether anyone may publish.")
+    private: bool = Field(description="Whether reading needs a token.")
+    limits: Limits
+    confirmations: int = Field(description="How many counted confirmations make a lesson common here.")
+    window_days: int = Field(description="For how many days the last of them keeps it so.")
+    peers: list[str]
+
+
+class Health(Answer):
+    """That the commons is there."""
+
+    status: Literal["ok"] = "ok"

@@ -1,0 +1,99 @@
+"""Brings a data folder to this release: the folder, the tables, and what judgement makes of the files.
+
+It may run at every start and in several processes at once: one goes first, under a lock in the folder, and the
+others find its work done. The tables change in one transaction; a migration that fails leaves them as they were.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, select, update
+
+import remem_server
+from remem.errors import RememError
+from remem.protocol.records import read_record
+from remem_server import store
+from remem_server.database import DATABASE_NAME, writing
+from remem_server.judging import judge_records, judgement_name
+from remem_server.tables import files, meta
+
+LOCK_NAME: Final = "lock"
+
+
+@contextmanager
+def folder_lock(data: Path) -> Iterator[None]:
+    """Make the data folder where there is none, and let one process at a time prepare it.
+
+    Raises:
+        RememError: it cannot be made or written.
+    """
+    try:
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = (data / LOCK_NAME).open("a")
+    except OSError as error:
+        raise RememError(f"expected a data folder that can be written, got {data}: {error.strerror}") from error
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def has_database(data: Path) -> bool:
+    """Tell whether a commons was ever made in this folder."""
+    return (data / DATABASE_NAME).exists()
+
+
+def migrate(engine: Engine) -> None:
+    """Bring the tables and the statements to this release.
+
+    Raises:
+        RememError: the database is of a later release.
+    """
+    with writing(engine) as connection:
+        config = alembic_config()
+        config.attributes["connection"] = connection
+        _refuse_later(config, connection)
+        command.upgrade(config, "head")
+    rejudge(engine)
+
+
+def alembic_config() -> Config:
+    """Find the migrations: packaged beside this module, or in the repository that it stands in."""
+    here = Path(remem_server.__file__).parent
+    packaged = here / "_migrations"
+    config = Config()
+    config.set_main_option("script_location", str(packaged if packaged.is_dir() else here.parents[1] / "alembic"))
+    return config
+
+
+def _refuse_later(config: Config, connection: Connection) -> None:
+    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+    held = MigrationContext.configure(connection).get_current_heads()
+    if later := set(held) - known:
+        raise RememError(
+            f"expected a database of this release or an earlier one, got revision {', '.join(sorted(later))}",
+            "install the release of remem that wrote it, or a later one",
+        )
+
+
+def rejudge(engine: Engine) -> None:
+    """Make the statements of every file again if this release judges otherwise than the one that made them."""
+    with engine.connect() as connection:
+        if connection.execute(select(meta.c.judgement)).scalar_one() == judgement_name():
+            return
+        keys = connection.execute(select(files.c.key).order_by(files.c.key)).scalars().all()
+    # A transaction a file, so that a long run holds nobody up; it begins again where it is cut short.
+    for key in keys:
+        with writing(engine) as connection:
+            lines = store.data_of(connection, key).splitlines()
+            store.rejudge(connection, key, judge_records(map(read_record, lines)))
+    with writing(engine) as connection:
+        connection.execute(update(meta).values(judgement=judgement_name()))

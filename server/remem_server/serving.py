@@ -1,0 +1,84 @@
+"""Running a commons: the socket, the web server, and an orderly end."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+
+from remem.errors import RememError
+
+_BACKLOG = 1_024
+_GRACE_SECONDS = 10
+
+
+def listen(host: str, port: int, *, or_any: bool) -> socket.socket:
+    """Open the socket to serve on.
+
+    Args:
+        host: a name or an address of this machine.
+        port: the port; 0 takes a free one.
+        or_any: whether a free port will do where this one is taken.
+
+    Raises:
+        RememError: the address cannot be listened on.
+    """
+    try:
+        family, kind, protocol, _name, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError as error:
+        raise RememError(f"expected an address of this machine, got {host}: {error.strerror}") from error
+    opened = socket.socket(family, kind, protocol)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        try:
+            opened.bind(address)
+        except OSError:
+            if not or_any:
+                raise
+            opened.bind((address[0], 0, *address[2:]))
+        opened.listen(_BACKLOG)
+    except OSError as error:
+        opened.close()
+        hint = "name another with --port, or take a free one with --port 0"
+        raise RememError(f"expected to listen on {host} port {port}, got {error.strerror}", hint) from error
+    return opened
+
+
+def url_of(listening: socket.socket) -> str:
+    """Return the address that a socket is reached at."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def make_server(app: FastAPI) -> uvicorn.Server:
+    """Make the web server of a commons."""
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        # Who reads what is nobody's business, and a log of it would be a list of addresses.
+        access_log=False,
+        server_header=False,
+        # Nothing here depends on the reader's address or on the scheme.
+        proxy_headers=False,
+        headers=[("X-Content-Type-Options", "nosniff")],
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        ws="none",
+    )
+    return uvicorn.Server(config)
+
+
+def run(server: uvicorn.Server, listening: socket.socket) -> None:
+    """Serve until SIGINT or SIGTERM, then finish what is under way."""
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        server.should_exit = True
+
+    # The web server raises the signal that ended it once more when it is done; that is not a failure here.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    server.run(sockets=[listening])

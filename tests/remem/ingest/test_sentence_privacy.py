@@ -1,0 +1,207 @@
+"""Nothing private survives into a sentence. What is private is planted or collected here, by means of this file.
+
+None of the patterns and word lists that make sentences is used to judge them. Three ways of judging:
+
+- canaries: words planted into every field and many positions, looked for in the sentence;
+- non-interference: the sentence is the same whichever private word was planted, so it can tell nothing of it;
+- the shared events: every part of their folders, every host, address, session and commit in them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remem.ingest.events import Event, parse_event, read_events
+from remem.ingest.sentence import read_event
+
+CANARIES = [
+    "Zuqaxi", "falconry", "mallory", "jdoe", "Ottoline", "kestrel", "acme", "corvid-7", "nightjar_prod", "HeronBank",
+    "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "AKIAIOSFODNN7EXAMPLE", "sk-live-4eC39HqLyjWDarjtT1zdp7dc",
+    "hunter2", "xoxb-17653672481-19874698323-pdFZKVeTuE8sk7oOcHrzqqgy", "eyJhbGciOiJIUzI1NiJ9.e30.abc",
+    "10.11.12.13", "fe80::1ff:fe23:4567:890a", "build7.corp.example", "deadbeefcafe", "0xDEADBEEF", "PROJ-4711",
+    "1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed", "Müllerová", "山田太郎", "Ωmega",
+]  # fmt: skip
+
+POSITIONS = [
+    "{}", "'{}'", '"{}"', "`{}`", "“{}”", "‘{}’", "«{}»", "({})", "[{}]", "<{}>", "{{{}}}", "{}:", "{},", "{}.", "{}!",
+    "/home/{}/x.py", "/Users/{}/My Project/x.py", "C:\\Users\\{}\\x", "~{}/x", "~/{}", "./{}", "../{}/x", "{}/{}",
+    "{}@example.com", "me@{}", "git@github.com:{}/{}.git", "https://{}.example.com/{}?q={}", "ssh://{}:22", "{}:8080",
+    "https://user:{}@example.com/x", "{}.internal", "branch {}", "branch '{}'", "on branch {} now", "user {} denied",
+    "for user {}", "host {} not found", "repository {} not found", "team {}", "from {} import x", "import {}",
+    "password: {}", "password is {}", "token={}", "TOKEN={} failed", "export KEY={}", "Authorization: Bearer {}",
+    "--{}", "--name={}", "--name {}", "-{}", "${}", "${{{}}}", "%{}%", "@{}", "#{}", "*{}*", "_{}_", "**{}**",
+    "pre-{}", "{}-post", "pre_{}", "{}_post", "{}Error: failed", "{}.py:3:1: error: invalid", "{}.go:3: undefined: x",
+    "[{}] error: failed", "{}: command not found", "{}: error: failed", "error in {}: failed", "cannot find {}",
+    "cannot open file '{}': no such file", "No module named '{}'", "undefined: {}", "error: {} is not a file",
+    "fatal: {}", "npm ERR! {}", "$ {}", "+ {}", "hint: {}", "{} failed", "failed {}", "{} is invalid and {} is missing",
+    "one\n{}\nthree failed", "\t{}", "\x1b[31m{}\x1b[0m failed", "error\u200b{}", "{}\u00a0failed", "failed\r{}",
+    "a|{}|b", "a;{};b", "a,{},b", "a\\{}", "…{}…", "{} - {}", "-- {}", "said \"I am {} and\"", "it's {}'s fault",
+    "the {} branch is missing", "the {} server refused the connection", "error TS2322: Type '{}' is invalid",
+    "error[{}]: mismatched types", "HTTP {}", "exit status {}", "exit code {}", "line {}", "{} (errcheck)", "failed ({})",
+]  # fmt: skip
+
+FIELDS = ["title", "happened", "said", "agent_did", "expected", "text", "agent", "session", "cwd"]
+BASE = {
+    "title": "Bash: run the tests",
+    "happened": "Exit code 1\nerror: could not open the file",
+    "said": "no, the tests are slow",
+    "agent_did": "Let me run the tests",
+    "expected": "the tests to pass",
+    "text": "error: the tests failed",
+    "agent": "claude-code",
+    "session": "s",
+    "cwd": "/home/zed/work",
+}
+
+
+def _sentence(**fields: str) -> str:
+    reading = read_event(parse_event(json.dumps(fields)))
+    return "" if reading is None or reading.sentence is None else reading.sentence
+
+
+def _sentences_with(word: str, position: str) -> Iterator[tuple[str, str]]:
+    text = position.replace("{{", "\x01").replace("}}", "\x02").replace("{}", word)
+    text = text.replace("\x01", "{").replace("\x02", "}")
+    for kind in ("error", "correction", "surprise", "environment"):
+        for field in FIELDS:
+            for planted in (text, f"{BASE[field]} {text}", f"{text} {BASE[field]}", f"{BASE[field]}\n{text}"):
+                yield f"{kind}.{field}", _sentence(kind=kind, **{**BASE, field: planted})
+
+
+def _parts(word: str) -> list[str]:
+    """What of a canary would give it away: each of its runs of at least four letters and digits."""
+    return [part for part in re.findall(r"\w{4,}", word.lower().replace("_", " "))] or [word.lower()]
+
+
+@pytest.mark.parametrize("canary", CANARIES)
+def test_no_canary_survives_in_any_position_of_any_field(canary: str) -> None:
+    for position in POSITIONS:
+        for place, sentence in _sentences_with(canary, position):
+            for part in _parts(canary):
+                if part in ("build7", "example", "corp", "live", "prod"):
+                    continue
+                assert part not in sentence.lower(), (place, position, sentence)
+
+
+# Ordinary words as names: nothing but their place tells that they are private.
+ORDINARY = ["server", "release", "build", "client", "docs", "parser", "payload", "module", "worker", "session", "kernel"]
+
+
+@pytest.mark.parametrize("word", ORDINARY)
+def test_an_ordinary_word_is_private_where_it_names_the_folder(word: str) -> None:
+    for cwd in (f"/home/zed/{word}", f"/home/{word}/x", f"/home/zed/my-{word}/src", f"C:\\Users\\zed\\{word}"):
+        for text in (f"cannot open the {word} file", f"the {word} is missing and the {word}s are invalid", f"{word}: error"):
+            for kind in ("error", "correction", "surprise"):
+                sentence = _sentence(kind=kind, title="Bash: x", happened=text, said=text, agent_did=text, cwd=cwd)
+                assert word not in re.findall(r"\w+", sentence.lower()), (cwd, sentence)
+
+
+@pytest.mark.parametrize("word", ORDINARY)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no such branch '{}'", "cannot find branch {}", "permission denied for user {}", "unable to reach host {}",
+        "repository {} not found", "repository: {} is missing", "the project is called {} and is missing",
+        "error: failed to open /srv/zed/{}/x and the {} is missing", "cannot resolve git@{}.example.com: the {} failed",
+        "could not read \"{}\"", "unable to open `{}`", "cannot find {}.py", "cannot find a/{}", "password is {} error",
+        "cannot find {}-main", "cannot find Main{}", "cannot find {}_main",
+    ],
+)  # fmt: skip
+def test_an_ordinary_word_is_private_where_its_place_makes_it_a_name(word: str, text: str) -> None:
+    sentence = _sentence(kind="error", title="Bash: x", happened=text.format(*[word] * 3))
+    assert word not in re.findall(r"\w+", sentence.lower()), sentence
+
+
+def test_what_the_machine_and_its_people_are_called_is_private_everywhere() -> None:
+    event = parse_event(json.dumps({"kind": "error", "title": "Bash: x", "happened": "cannot find the parser of the worker"}))
+    reading = read_event(event, ["Parser", "worker"])
+    assert reading is not None
+    assert reading.sentence is None or not re.search("parser|worker", reading.sentence)
+
+
+# Words of no language: four letters that no vocabulary joins are in each.
+private_word = st.builds("{}{}{}".format, st.text("abcdeiounrst", min_size=1, max_size=6), st.just("zqxj"), st.text("aeiost", max_size=4))
+private_name = st.one_of(
+    private_word,
+    private_word.map(str.capitalize),
+    private_word.map(str.upper),
+    st.tuples(private_word, private_word).map("-".join),
+    st.tuples(private_word, private_word).map("_".join),
+    st.tuples(private_word, st.integers(0, 99)).map(lambda pair: f"{pair[0]}{pair[1]}"),
+)
+around = st.lists(st.sampled_from("error cannot open the file of a test failed : ' \" ` ( ) / - . , ; \n".split(" ")), max_size=8)
+
+
+@given(around, private_name, st.sampled_from(["", "'", '"', "`", "/", "@", "-", "=", ":", "."]), around, st.sampled_from(FIELDS))
+def test_no_random_word_survives(before: list[str], name: str, glue: str, after: list[str], field: str) -> None:
+    text = " ".join([*before, f"{glue}{name}{glue}", *after])
+    for kind in ("error", "correction", "surprise", "environment"):
+        assert "zqxj" not in _sentence(kind=kind, **{**BASE, field: text}).lower()
+
+
+@given(around, st.tuples(private_word, private_word), around, st.sampled_from(POSITIONS), st.sampled_from(FIELDS))
+def test_the_sentence_is_the_same_whichever_private_word_it_hides(
+    before: list[str], words: tuple[str, str], after: list[str], position: str, field: str
+) -> None:
+    for kind in ("error", "correction", "surprise"):
+        found = {
+            _sentence(kind=kind, **{**BASE, field: " ".join([*before, position.replace("{}", word), *after])})
+            for word in words
+        }
+        assert len(found) == 1, found
+
+
+# --- the shared events ---
+
+# Names that the events hold outside any shape: projects, firms, people, tickets.
+NAMED = """
+    entire entireio entirehq devenv wks troy posthog linear.app dev1 dev2 dev4 dev5 dev10 ong wingman condense
+    shadow checkpoint opencode geminicli claudecode telemetry homebrew caskroom mise bugbot cursor.com
+    test@example.com dev@example.com getorcreateentiresessionid silentlogger tokenusage truncaterunes
+""".split()
+
+
+def _private_tokens(event: Event) -> set[str]:
+    """Collect what an event holds of its machine, by plain splitting."""
+    found = set()
+    for part in re.split(r"[/\\]", event.cwd or ""):
+        found |= {part.lower(), part.lower().lstrip(".")}
+    found.add((event.session or "").lower())
+    for text in (event.title, event.happened, event.said, event.agent_did):
+        for token in (text or "").split():
+            if "/" in token or "@" in token or "\\" in token:
+                found |= {piece.lower() for piece in re.split(r"[/\\@:\s'\"`()<>,;\[\]]+", token) if "." in piece or "-" in piece}
+            found |= {digits for digits in re.findall(r"[0-9a-f]{7,}", token.lower())}
+    # "exit status 1" has a digit that a folder may be called, too.
+    return {token.strip(".:,") for token in found if len(token) > 1 and not token.isdigit()} - {""}
+
+
+def test_no_part_of_a_folder_and_no_name_of_the_shared_events_survives(shared_dir: Path) -> None:
+    with (shared_dir / "events" / "events.jsonl").open("rb") as stream:
+        events = [event for _, event in read_events(stream) if isinstance(event, Event)]
+    assert len(events) == 117
+    sentences = 0
+    for event in events:
+        reading = read_event(event)
+        if reading is None or reading.sentence is None:
+            continue
+        sentences += 1
+        low = reading.sentence.lower()
+        tokens = {word.strip("().,:;'?") for word in low.split()}
+        hit = _private_tokens(event) & tokens
+        # Files that every repository has are no name of this one.
+        assert hit <= {".gitignore", "gitignore"}, (hit, reading.sentence)
+        for name in NAMED:
+            assert name not in tokens or name in ("checkpoint",), (name, reading.sentence)
+        assert "/" not in low.replace("encoding/json", "")
+        assert "@" not in low
+        assert not re.search(r"[0-9a-f]{7,}", low)
+        assert not re.search(r"\d{4,}", low)
+    assert sentences >= 97

@@ -1,0 +1,1 @@
+"""Helpers of the tests: signed files made quickly, and real commons on loopback."""

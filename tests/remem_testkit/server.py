@@ -1,0 +1,227 @@
+"""Real commons on loopback: in a thread with a clock of the test's, or as a process of its own.
+
+Both have a data folder of the test's and a free port, and end when their `with` does.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from sqlalchemy import Engine, select
+
+from remem.protocol import OriginFile, accept, digest_of
+from remem_server import tables, tokens
+from remem_server.app import create_app
+from remem_server.database import open_engine, writing
+from remem_server.judging import judge_records
+from remem_server.migrate import folder_lock, migrate
+from remem_server.serving import listen, make_server, url_of
+from remem_server.settings import Clock, Settings
+from remem_testkit.files import NOW
+
+_START_SECONDS = 60
+_REMEM_VARIABLES = "REMEM_"
+
+
+class HandClock:
+    """A clock that stands still until the test moves it."""
+
+    def __init__(self, now: datetime = NOW) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, by: timedelta) -> None:
+        self.now += by
+
+
+def make_settings(data: Path, **options: object) -> Settings:
+    """Make settings that come from the test alone, whatever the environment says."""
+    plain = {name: field.get_default() for name, field in Settings.model_fields.items()}
+    return Settings(**{**plain, "data": data, **options})
+
+
+@contextmanager
+def prepared(data: Path) -> Iterator[Engine]:
+    """Make the data folder of a commons, and open its database."""
+    engine = open_engine(data)
+    try:
+        with folder_lock(data):
+            migrate(engine)
+        yield engine
+    finally:
+        engine.dispose()
+
+
+def new_token(engine: Engine, *, label: str = "", principal: str | None = None, now: datetime = NOW) -> str:
+    """Make a token."""
+    with writing(engine) as connection:
+        secret, _token = tokens.create(connection, now=now, label=label, principal=principal)
+    return secret
+
+
+# --- in a thread ---
+
+
+@dataclass(frozen=True)
+class ServedCommons:
+    """A commons that runs in a thread of this process.
+
+    Attributes:
+        url: where it is reached.
+        settings: what it was started with.
+        engine: its database.
+        clock: its clock.
+    """
+
+    url: str
+    settings: Settings
+    engine: Engine
+    clock: Clock
+
+    def token(self, *, label: str = "", principal: str | None = None) -> str:
+        """Make a token of this commons."""
+        return new_token(self.engine, label=label, principal=principal, now=self.clock())
+
+
+@contextmanager
+def serve(data: Path, *, clock: Clock | None = None, **options: object) -> Iterator[ServedCommons]:
+    """Run a commons in a thread, on a free port of loopback."""
+    settings = make_settings(data, **options)
+    clock = clock or HandClock()
+    with prepared(data) as engine:
+        listening = listen(settings.host, 0, or_any=False)
+        server = make_server(create_app(settings, engine, clock))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        try:
+            yield ServedCommons(url_of(listening), settings, engine, clock)
+        finally:
+            server.should_exit = True
+            thread.join(_START_SECONDS)
+            listening.close()
+
+
+# --- as a process ---
+
+
+@dataclass
+class CommonsProcess:
+    """A commons that runs as a process of its own.
+
+    Attributes:
+        process: the process.
+        url: where it is reached.
+        token: the token of a first start.
+        output: what it printed to standard output until it served.
+    """
+
+    process: subprocess.Popen[str]
+    url: str = ""
+    token: str | None = None
+    output: list[str] = field(default_factory=list)
+
+    def end(self, by: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
+        """End it by a signal, and return its exit code and what it wrote to standard error."""
+        self.process.send_signal(by)
+        _rest, written = self.process.communicate(timeout=_START_SECONDS)
+        return self.process.returncode, written
+
+
+def plain_environment(**variables: str) -> dict[str, str]:
+    """Return the environment without any setting of ours, and these variables."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_REMEM_VARIABLES)}
+    return {**kept, **variables}
+
+
+def operator_command(*arguments: str) -> list[str]:
+    """Return the command line of `remem-server` in this environment."""
+    return [sys.executable, "-m", "remem_server.commands", *arguments]
+
+
+@contextmanager
+def spawn(data: Path, arguments: Sequence[str] = ("--port", "0"), **variables: str) -> Iterator[CommonsProcess]:
+    """Start `remem-server serve` as a process, and wait until it serves; it is killed at the end."""
+    process = subprocess.Popen(
+        operator_command("serve", "--data", str(data), *arguments),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=plain_environment(**variables),
+    )
+    started = CommonsProcess(process)
+    try:
+        _wait_until_served(started)
+        yield started
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate(timeout=_START_SECONDS)
+
+
+def _wait_until_served(started: CommonsProcess) -> None:
+    assert started.process.stdout is not None
+    for line in started.process.stdout:
+        started.output.append(line)
+        if found := re.fullmatch(r"serving (http://\S+)\n", line):
+            started.url = found[1]
+            break
+    else:
+        raise RuntimeError(f"the commons ended: {started.process.communicate()[1]}")
+    # A first start prints its token on the next line, and every start ends with its notes on standard error.
+    assert started.process.stderr is not None
+    for line in started.process.stderr:
+        if "this token is shown once" in line:
+            token = started.process.stdout.readline()
+            started.output.append(token)
+            started.token = token.removeprefix("token ").strip()
+        if "Ctrl-C ends it" in line:
+            break
+
+
+# --- what holds of every commons, at any time ---
+
+
+def verify_everything_stored(engine: Engine, now: datetime) -> list[OriginFile]:
+    """Accept every stored file again from nothing, and compare all that was derived from it with what is stored."""
+    found: list[OriginFile] = []
+    with engine.connect() as connection:
+        rows = connection.execute(select(tables.files, tables.contents).join(tables.contents)).mappings().all()
+        for row in rows:
+            file = accept(row["data"], now=now + timedelta(days=36_500))
+            _compare(file, dict(row))
+            judged = judge_records(file.records)
+            for table, made in ((tables.statements, judged.statements), (tables.skipped, judged.skipped)):
+                stored = connection.execute(select(table).where(table.c.key == file.key.hex)).mappings()
+                assert _by_topic(stored) == _by_topic(made), f"the {table.name} of {file.key.hex}"
+            found.append(file)
+        counted = connection.execute(select(tables.meta.c.changes)).scalar_one()
+    assert all(row["cursor"] <= counted for row in rows)
+    return found
+
+
+def _compare(file: OriginFile, row: dict[str, object]) -> None:
+    assert row["key"] == file.key.hex
+    assert row["origin"] == file.key.origin
+    assert row["digest"] == file.digest == digest_of(file.data)
+    assert row["seal"] == file.version.seal
+    assert row["seal_time"] == (file.seal and file.seal.time)
+    assert row["records"] == len(file.records)
+    assert row["size"] == len(file.data)
+    assert row["topics"] == "\n".join(file.topics)
+
+
+def _by_topic(rows: object) -> dict[tuple[str, str], dict[str, object]]:
+    assert hasattr(rows, "__iter__")
+    return {(row["type"], row["subject"]): dict(row) for row in rows}
