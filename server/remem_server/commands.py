@@ -6,10 +6,11 @@ something failed, and with 2 where it was called in a way that it does not know.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -19,10 +20,10 @@ from pydantic_settings import SettingsError
 from sqlalchemy import Engine
 from sqlalchemy.exc import DatabaseError
 
+from remem.cli.output import AsJson, emit, table
+from remem.cli.run import run
 from remem.errors import RememError, Usage
-from remem.protocol.times import format_time
-from remem_server import serving, tokens
-from remem_server.app import create_app
+from remem_server import tokens
 from remem_server.database import open_engine, writing
 from remem_server.migrate import folder_lock, has_database
 from remem_server.migrate import migrate as bring_up
@@ -44,7 +45,6 @@ token: Final = typer.Typer(
 app.add_typer(token, name="token")
 
 Data = Annotated[Path | None, typer.Option(help="The data folder [REMEM_DATA; ./data].", show_default=False)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()
@@ -60,25 +60,28 @@ def serve(
     ] = None,
 ) -> None:
     """Serve a commons. The first start makes its data folder, and prints a token."""
+    from remem_server import serving
+    from remem_server.app import create_app
+
     settings = _settings(host=host, port=port, data=data, open=open_, private=private)
-    with _prepared(settings) as (engine, first_token):
+    with _opened(settings) as engine:
         application = create_app(settings, engine, system_clock)
         asked = "port" in settings.model_fields_set
         listening = serving.listen(settings.host, settings.port, or_any=not asked)
         taken = listening.getsockname()[1]
         if taken != settings.port != 0:
             _note(f"port {settings.port} is taken, so this is {taken}")
-        _announce(serving.url_of(listening), settings, first_token)
-        serving.run(serving.make_server(application), listening)
+        # Last, so that a start that fails has not made a token which nobody saw.
+        announce = partial(_announce, serving.url_of(listening), settings, _first_token(engine))
+        serving.run(serving.make_server(application), listening, announce)
 
 
 @app.command()
 def migrate(data: Data = None) -> None:
     """Bring the data folder to this release; `serve` does it too."""
     settings = _settings(data=data)
-    with _engine(settings) as engine, folder_lock(settings.data):
-        bring_up(engine)
-    _note(f"{settings.data} is of this release")
+    with _opened(settings):
+        _note(f"{settings.data} is of this release")
 
 
 @token.command()
@@ -92,29 +95,22 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Make a token and print it: it is never shown again."""
-    with _made(_settings(data=data)) as engine, writing(engine) as connection:
+    with _opened(_made(_settings(data=data))) as engine, writing(engine) as connection:
         try:
             secret, made = tokens.create(connection, now=system_clock(), label=label, principal=principal)
         except ValueError as error:
             raise Usage(str(error)) from error
-    if as_json:
-        _print_json({"token": secret, **_fields(made)})
-    else:
-        print(secret)
-        _note(f"token {made.id}, principal {made.principal}; the first key to publish with it keeps it")
+    emit({"token": secret, **asdict(made)}, as_json, [secret])
+    _note(f"token {made.id}, principal {made.principal}; the first key to publish with it keeps it")
 
 
 @token.command("list")
 def list_(data: Data = None, as_json: AsJson = False) -> None:
     """List the tokens, which are shown by number and never themselves."""
-    with _made(_settings(data=data)) as engine, engine.connect() as connection:
+    with _opened(_made(_settings(data=data))) as engine, engine.connect() as connection:
         made = tokens.list_all(connection)
-    if as_json:
-        _print_json([_fields(one) for one in made])
-        return
-    for one in made:
-        state = "revoked" if one.revoked else "bound" if one.key else "unused"
-        print(f"{one.id:>4}  {state:<7}  {one.principal:<16}  {one.key or '-':<64}  {one.label}".rstrip())
+    rows = [[str(one.id), _state(one), one.principal, one.key or "-", one.label] for one in made]
+    emit(made, as_json, table(rows, ["number", "state", "principal", "key", "label"]) if rows else [])
     if not made:
         _note("there is no token yet")
 
@@ -122,25 +118,15 @@ def list_(data: Data = None, as_json: AsJson = False) -> None:
 @token.command()
 def revoke(number: Annotated[int, typer.Argument(help="Its number in `list`.")], data: Data = None) -> None:
     """Revoke a token for good: nobody publishes with it any more, and its key is no longer admitted by it."""
-    with _made(_settings(data=data)) as engine, writing(engine) as connection:
+    with _opened(_made(_settings(data=data))) as engine, writing(engine) as connection:
         if not tokens.revoke(connection, number, system_clock()):
             raise RememError(f"expected the number of a token, got {number}", f"{PROGRAM} token list")
     _note(f"token {number} is revoked")
 
 
 def main() -> None:
-    """Run the command, and turn whatever stops it into a message and an exit code."""
-    try:
-        status = app(standalone_mode=False)
-    except RememError as error:
-        status = _fail(error.message, error.hint, error.exit_code)
-    except typer.TyperException as error:
-        status = _fail(error.format_message(), f"{PROGRAM} --help", error.exit_code)
-    except typer.Abort:
-        status = 1
-    except DatabaseError as error:
-        status = _fail(f"expected a database that can be used, got: {error.orig}")
-    sys.exit(status if isinstance(status, int) else 0)
+    """Run the command."""
+    sys.exit(run(app, PROGRAM))
 
 
 # --- what the commands share ---
@@ -151,44 +137,44 @@ def _settings(**options: Any) -> Settings:
         return Settings(**{name: value for name, value in options.items() if value is not None})
     except ValidationError as error:
         first = error.errors()[0]
-        name = f"{first['loc'][0]}: " if first["loc"] else ""
-        raise Usage(f"{name}{first['msg'][:1].lower()}{first['msg'][1:]}") from error
+        rule = str(first.get("ctx", {}).get("error") or f"{first['msg'][:1].lower()}{first['msg'][1:]}")
+        if not first["loc"]:
+            raise Usage(rule, f"{PROGRAM} serve --help") from error
+        name = str(first["loc"][0])
+        hint = f"an option of the command sets it, or the variable REMEM_{name.upper()}"
+        raise Usage(f"{name}: {rule}", hint) from error
     except SettingsError as error:
         raise Usage(str(error)) from error
 
 
+def _made(settings: Settings) -> Settings:
+    """Insist on a commons that was made before: a wrong folder must not become another one."""
+    if not has_database(settings.data):
+        hint = f"name its folder with --data, or make one: {PROGRAM} migrate --data {settings.data}"
+        raise RememError(f"expected a commons in {settings.data}, got no database there", hint)
+    return settings
+
+
 @contextmanager
-def _engine(settings: Settings) -> Iterator[Engine]:
+def _opened(settings: Settings) -> Iterator[Engine]:
+    """Open a commons, made first where there is none, and brought to this release."""
     engine = open_engine(settings.data)
     try:
+        with folder_lock(settings.data):
+            bring_up(engine)
         yield engine
+    except DatabaseError as error:
+        raise RememError(f"expected a database that can be used, got one where {error.orig}") from error
     finally:
         engine.dispose()
 
 
-@contextmanager
-def _made(settings: Settings) -> Iterator[Engine]:
-    """Open a commons that was made before: a wrong folder must not become another one."""
-    if not has_database(settings.data):
-        hint = f"name its folder with --data, or make one: {PROGRAM} migrate --data {settings.data}"
-        raise RememError(f"expected a commons in {settings.data}, got no database there", hint)
-    with _engine(settings) as engine:
-        with folder_lock(settings.data):
-            bring_up(engine)
-        yield engine
-
-
-@contextmanager
-def _prepared(settings: Settings) -> Iterator[tuple[Engine, str | None]]:
-    """Open a commons, made first where there is none; with its first token if it never had one."""
-    first_token = None
-    with _engine(settings) as engine:
-        with folder_lock(settings.data):
-            bring_up(engine)
-            with writing(engine) as connection:
-                if not tokens.any_made(connection):
-                    first_token, _made = tokens.create(connection, now=system_clock(), label="first token")
-        yield engine, first_token
+def _first_token(engine: Engine) -> str | None:
+    """Make a token for a commons that never had one."""
+    with writing(engine) as connection:
+        if tokens.any_made(connection):
+            return None
+        return tokens.create(connection, now=system_clock(), label="first token")[0]
 
 
 def _announce(url: str, settings: Settings, first_token: str | None) -> None:
@@ -204,30 +190,12 @@ def _announce(url: str, settings: Settings, first_token: str | None) -> None:
     sys.stdout.flush()
 
 
-def _fields(made: tokens.Token) -> dict[str, Any]:
-    return {
-        "id": made.id,
-        "label": made.label,
-        "principal": made.principal,
-        "key": made.key,
-        "created": format_time(made.created),
-        "revoked": None if made.revoked is None else format_time(made.revoked),
-    }
-
-
-def _print_json(value: object) -> None:
-    print(json.dumps(value, indent=2))
+def _state(made: tokens.Token) -> str:
+    return "revoked" if made.revoked else "bound" if made.key else "unused"
 
 
 def _note(message: str) -> None:
     print(f"{PROGRAM}: {message}", file=sys.stderr)
-
-
-def _fail(message: str, hint: str | None = None, status: int = 1) -> int:
-    print(f"{PROGRAM}: error: {message}", file=sys.stderr)
-    if hint is not None:
-        print(f"{PROGRAM}: hint: {hint}", file=sys.stderr)
-    return status
 
 
 if __name__ == "__main__":

@@ -16,7 +16,14 @@ from typing import Any, Final
 from remem.protocol import AnyRecord, judge
 from remem.protocol.state import statement_of
 
-_RULES_OF_JUDGEMENT: Final = ("guard.py", "guard_words.py", "judgement.py", "text.py", "unicode14.py")
+_RULES_OF_JUDGEMENT: Final = (
+    "guard.py",
+    "guard_clause.py",
+    "guard_words.py",
+    "judgement.py",
+    "text.py",
+    "unicode14.py",
+)
 
 
 @dataclass(slots=True)

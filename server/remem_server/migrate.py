@@ -7,6 +7,7 @@ others find its work done. The tables change in one transaction; a migration tha
 from __future__ import annotations
 
 import fcntl
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,9 @@ from remem_server.judging import judge_records, judgement_name
 from remem_server.tables import files, meta
 
 LOCK_NAME: Final = "lock"
+
+# Alembic keeps the migration that runs in variables of its modules.
+_ONE_AT_A_TIME: Final = threading.Lock()
 
 
 @contextmanager
@@ -57,7 +61,7 @@ def migrate(engine: Engine) -> None:
     Raises:
         RememError: the database is of a later release.
     """
-    with writing(engine) as connection:
+    with _ONE_AT_A_TIME, writing(engine) as connection:
         config = alembic_config()
         config.attributes["connection"] = connection
         _refuse_later(config, connection)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
+from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
@@ -72,8 +73,14 @@ def make_server(app: FastAPI) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
-def run(server: uvicorn.Server, listening: socket.socket) -> None:
-    """Serve until SIGINT or SIGTERM, then finish what is under way."""
+def run(server: uvicorn.Server, listening: socket.socket, announce: Callable[[], None]) -> None:
+    """Serve until SIGINT or SIGTERM, then finish what is under way.
+
+    Args:
+        server: the web server.
+        listening: the socket to serve on.
+        announce: says that the commons is there; whoever hears it may end the commons at once.
+    """
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         server.should_exit = True
@@ -81,4 +88,5 @@ def run(server: uvicorn.Server, listening: socket.socket) -> None:
     # The web server raises the signal that ended it once more when it is done; that is not a failure here.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
+    announce()
     server.run(sockets=[listening])

@@ -48,8 +48,7 @@ def serve(data: Path) -> None:
             return Response()
 
         listening = listen("127.0.0.1", 0, or_any=False)
-        print(url_of(listening), flush=True)
-        run(make_server(app), listening)
+        run(make_server(app), listening, lambda: print(url_of(listening), flush=True))
 
 
 class Client:

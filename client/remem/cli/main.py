@@ -1,13 +1,7 @@
-"""The command `remem`: its groups, and the one place where failures become messages and exit statuses.
-
-Exit status: 0 done, 1 failed, 2 a call that it does not know, 3 refused by a rule, 4 a commons did not answer,
-5 partly done. Data goes to standard output, everything else to standard error, a failure as one line.
-"""
+"""The command `remem`: its groups, and the commands that other distributions add."""
 
 from __future__ import annotations
 
-import os
-import sqlite3
 import sys
 from importlib.metadata import entry_points
 from typing import Annotated
@@ -16,9 +10,7 @@ import typer
 
 import remem
 from remem.cli import memory, sharing, trust
-from remem.cli.output import fail
-from remem.errors import RememError, Usage
-from remem.protocol import ProtocolError
+from remem.cli.run import run
 
 app = typer.Typer(
     name="remem",
@@ -53,23 +45,5 @@ for entry in sorted(entry_points(group="remem.commands"), key=lambda found: foun
 
 
 def main() -> None:
-    """Run the command; every failure is one line on standard error and an exit status."""
-    try:
-        status = app(standalone_mode=False)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever read the output has enough. The interpreter must not try to write the rest.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 0
-    except typer.TyperException as error:
-        message = " ".join(error.format_message().split())
-        status = fail(Usage(message[:1].lower() + message[1:].removesuffix("."), hint="remem --help lists the commands"))
-    except RememError as error:
-        status = fail(error)
-    except ProtocolError as error:
-        status = fail(RememError(f"{error.code}: {error}"))
-    except (OSError, sqlite3.Error) as error:
-        status = fail(RememError(str(error).lower()))
-    except (KeyboardInterrupt, typer.Abort):
-        status = fail(RememError("stopped", exit_code=130))
-    sys.exit(status or 0)
+    """Run the command."""
+    sys.exit(run(app, "remem"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import sys
@@ -16,7 +17,7 @@ import typer
 
 from remem.cli.output import AsJson, emit, progress, table, warn
 from remem.errors import Partly, RememError, Usage
-from remem.ingest.events import KINDS, Event, read_events
+from remem.ingest.events import KINDS, parse_event, read_events
 from remem.memory import lessons as shelf
 from remem.memory import projects as folders
 from remem.memory.events import Intake, add_events
@@ -25,7 +26,7 @@ from remem.memory.intake import take_in_file
 from remem.memory.lessons import Lesson
 from remem.memory.portable import Imported, export_lines, import_lines
 from remem.memory.store import transaction
-from remem.protocol import KNOWN_KINDS, State
+from remem.protocol import KNOWN_KINDS, Reading, State
 from remem.sharing.escape import printable
 from remem.sharing.readings import reader
 
@@ -112,11 +113,7 @@ def remember(
     given = {name: value for name, value in given.items() if value is not None}
     with opened() as (_home, db):
         if given:
-            from json import dumps
-
-            from remem.ingest.events import parse_event
-
-            event = parse_event(dumps({"cwd": str(Path.cwd()), **given}))
+            event = parse_event(json.dumps({"cwd": str(Path.cwd()), **given}))
             with transaction(db):
                 intake = add_events(db, [(1, event)], clock())
         elif sys.stdin.isatty():
@@ -197,7 +194,7 @@ def lessons(
         this = reader(db, home.signing_key().public.hex, home.config())
         held = shelf.lessons(db, kind=kind, source=source, state=None if everything else "active")
         read = this.readings(db, [lesson.hash for lesson in held], clock())
-    listed = [Listed(lesson, read[lesson.hash].state if lesson.hash in this.spoken_of else None) for lesson in held]
+    listed = [Listed(lesson, _commons_state(read[lesson.hash])) for lesson in held]
     kept = [one for one in listed if state is None or (one.commons is not None and one.commons.value == state)]
     rows = [
         (
@@ -213,6 +210,11 @@ def lessons(
     ]
     header = ("id", "kind", "source", "state", "strength", "seen", "text")
     emit(kept, as_json, table(rows, header) if rows else ["no lessons yet"])
+
+
+def _commons_state(reading: Reading) -> State | None:
+    heard = reading.publishers or reading.confirmations or reading.unadmitted or reading.revokers
+    return reading.state if heard else None
 
 
 def _one_of(option: str, value: str | None, known: tuple[str, ...]) -> None:

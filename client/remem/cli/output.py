@@ -19,9 +19,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from remem.errors import RememError
 from remem.protocol.times import format_time
-from remem.sharing.escape import printable
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of words.")]
 Progress: TypeAlias = Callable[[int, int], None]
@@ -68,14 +66,6 @@ def say(line: str) -> None:
 def warn(line: str) -> None:
     """Tell the person something to look into."""
     say(f"warning: {line}")
-
-
-def fail(error: RememError) -> int:
-    """Tell the person why the command stops, and return its exit status."""
-    say(f"error: {printable(error.message)}")
-    if error.hint:
-        say(f"hint: {printable(error.hint)}")
-    return error.exit_code
 
 
 @contextmanager

@@ -96,6 +96,8 @@ class FolderCommons:
         Raises:
             Unreachable: the folder cannot be read.
         """
+        if not self.folder.is_dir():
+            raise _unreachable(self.folder, FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)))
         found = self._files_of(PublicKey.parse(key))
         best: tuple[Version, bytes] | None = None
         for version, data in found:
@@ -113,6 +115,7 @@ class FolderCommons:
             CommonsRefused: the folder holds a newer one.
         """
         with self._locked():
+            sweep(self.folder)
             held: Version | None = None
             for version, data in self._files_of(file.key):
                 if is_authentic(data) and newest(held, version).takes:
@@ -207,9 +210,10 @@ def read_file(path: Path, most: int = RULES.file_bytes) -> bytes | None:
         if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENXIO, errno.EISDIR):
             return None
         raise _unreachable(path, error) from error
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        return None
     with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return None
         try:
             return file.read(most + 1)
         except OSError as error:

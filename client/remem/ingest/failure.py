@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 
 from remem.ingest import names
 
-MAX_LINES: Final = 400
+MAX_LINES: Final = 200
+MAX_LINE: Final = 1_000
 MAX_CANDIDATES: Final = 4
 
 
@@ -70,7 +71,7 @@ _FAULT: Final = _any_of(r"""
     error|fatal|fail(?:ed|ure|s)?\b|panic|killed|abort|broken|corrupt|leak|deadlock|overflow
     can\s?not|can't|could\s?n[o']t|does\s?n[o']t|did\snot|unable|must|accepts
     (?:is|has|was)\snot|not\s(?:found|allowed|installed|set|used|recogni[sz]ed)|no\s(?:such|matches|module|rule)
-    nothing\sto|missing|denied|refused|rejected|forbidden|unauthorized|illegal|bad\s|invalid|incompatible|mismatch
+    should\s|externally|nothing\sto|missing|denied|refused|rejected|forbidden|unauthorized|illegal|bad\s|invalid|incompatible|mismatch
     un(?:known|expected|supported|defined|recogni[sz]ed|resolved|used|terminated|closed|matched|balanced|handled)
     un(?:caught|safe|available|reachable)
     exceed|timed?\s?out|too\s(?:many|long|large|few)
@@ -100,7 +101,7 @@ _NPM: Final = re.compile(r"npm (?:ERR!|error)\s+")
 _RULE: Final = re.compile(r"[(\[]([A-Za-z][\w/-]+)[)\]]$")
 
 # Who reports, where the line does not say it.
-_PROMPT: Final = re.compile(r"^\s*(?:\[[^\]]*\]\s*)?\$ ([a-z][\w.+-]*)(?: ([a-z][a-z-]*)\b)?", re.MULTILINE)
+_PROMPT: Final = re.compile(r"^[ \t]*(?:\[[^\]\n]*\][ \t]*)?\$ ([a-z][\w.+-]*)(?: ([a-z][a-z-]*)\b)?", re.MULTILINE)
 _USAGE: Final = re.compile(r"^usage: (?:\S*/)?([a-z][\w.+-]*)(?: ([a-z][a-z-]*)\b)?", re.MULTILINE | re.IGNORECASE)
 _SPOKEN: Final = names.SUBCOMMANDS | frozenset(("build", "check", "install", "lint", "test"))
 
@@ -143,8 +144,8 @@ def shows_failure(report: str) -> bool:
 
 def read_failures(report: str) -> list[Failure]:
     """Read a report: one failure for each line that may name the fault, the likeliest first; at least one."""
-    text = _ANSI.sub("", report)
-    lines = [line for line in _LINE_END.split(text) if line.strip()][:MAX_LINES]
+    lines = _lines(report)
+    text = "\n".join(lines)
     status = _status(lines)
     # A tool that has no exit status says what is wrong first, and then often quotes what it was given.
     ranked = _ranked(lines if status is not None else lines[:_OPENING])
@@ -154,6 +155,12 @@ def read_failures(report: str) -> list[Failure]:
         Failure(status, line.program or _program(text, line.message), line.language, line.rule, line.message)
         for line in ranked[:MAX_CANDIDATES]
     ]
+
+
+def _lines(report: str) -> list[str]:
+    """Return the lines that are read: the first and the last ones, where a fault is told, and so much of each."""
+    lines = [line[:MAX_LINE] for line in _LINE_END.split(_ANSI.sub("", report)) if line and not line.isspace()]
+    return lines if len(lines) <= 2 * MAX_LINES else lines[:MAX_LINES] + lines[-MAX_LINES:]
 
 
 def _status(lines: list[str]) -> int | None:
@@ -186,7 +193,7 @@ def _read_line(line: str) -> _Line:
     if _BESIDE.match(rest):
         return _Line(_NEVER, rest)
     stripped = _stripped(rest)
-    if _BESIDE.match(stripped.message):
+    if not stripped.message or _BESIDE.match(stripped.message):
         return _Line(_NEVER, rest)
     message, rule = stripped.message, stripped.rule
     if (found := _RULE.search(message)) and found[1] in names.RULES:

@@ -168,7 +168,7 @@ IDENTIFIERS: Final = _words("""
     Pytest React Redis Rollup SQLAlchemy Spring Svelte Tailwind Terraform Vite Vitest Vue Webpack Xcode Zsh
 """)
 
-# Words of programming languages: as ordinary as they are, they pass inside quotation marks.
+# Words of programming languages, for where a message speaks of a type or a keyword.
 KEYWORDS: Final = _words("""
     NoneType int str bytes list dict tuple set float bool object function undefined null nil None True False self
     any never unknown string number boolean void interface struct enum map slice chan error module async await

@@ -34,7 +34,10 @@ PLACEHOLDERS: Final = (PATH, FILE, URL, ADDRESS, OPTION, SECRET, NUMBER, UNKNOWN
 
 # Public names that pass anywhere, and those that pass inside quotation marks only.
 _BARE: Final = names.PROGRAMS | names.SUBCOMMANDS | names.FILES | names.ERROR_NAMES | names.IDENTIFIERS
-_QUOTABLE: Final = _BARE | names.PACKAGES | names.KEYWORDS
+_QUOTABLE: Final = _BARE | names.PACKAGES
+# After these words a quotation is an option, or a word of a language.
+_OPTION_NOUNS: Final = frozenset(("option", "options", "flag", "switch"))
+_KEYWORD_NOUNS: Final = frozenset(("type", "types", "token", "keyword", "near", "expected", "unexpected"))
 _CODE: Final = re.compile(names.CODE)
 
 # Nouns that introduce a name, and the words that may follow them all the same.
@@ -46,6 +49,7 @@ _INTRODUCES: Final = frozenset(
     table tag team ticket topic user username volume worktree workspace
     """.split()
 )
+_INTRODUCES_BY_COLON: Final = frozenset("identifier import missing symbol undeclared undefined unknown unresolved".split())
 _MAY_FOLLOW: Final = FRAME | frozenset(
     """
     access attribute closed conflict connection error exists exist expected failed failure fails file files found id
@@ -78,11 +82,7 @@ _QUOTED: Final = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|`([^`']*)[`']|(?<!\w)'([^']
 _OPEN_QUOTE: Final = re.compile(r"(?<![\w\"'`])[\"'`](?=\w).*")
 _SPACED_PATH: Final = re.compile(r"(?<!\S)(?:[A-Za-z]:\\|[~/])\S*(?: [^\s/\\]+){1,4}[^\s/\\]*[/\\]\S*")
 
-_PRIVATE_SHAPES: Final = (
-    re.compile(r"[\w.+-]*@[\w.-]+"),
-    re.compile(r"(?:[A-Za-z]:)?[\w.~@+-]*[/\\][\w./\\~@+-]*"),
-    re.compile(r"(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?=[:/])"),
-)
+_BETWEEN: Final = re.compile(r"[\s\"'`()<>\[\]{},;|=]+")
 _SEPARATORS: Final = re.compile(r"[/\\@:]+")
 _PART: Final = re.compile(r"[a-z]+|[0-9]+")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -124,9 +124,9 @@ def private_words(folder: str, texts: Iterable[str], more: Iterable[str] = ()) -
     """
     found = _parts(folder) | {name.lower() for name in more}
     for text in texts:
-        for shape in _PRIVATE_SHAPES:
-            for match in shape.finditer(text):
-                found |= _parts(match[0]) - _UNIVERSAL - names.PROGRAMS
+        for token in _BETWEEN.split(text):
+            if _is_place(token):
+                found |= _parts(token) - _UNIVERSAL - names.PROGRAMS
     return frozenset(found - FRAME)
 
 
@@ -172,6 +172,15 @@ def _parts(name: str) -> set[str]:
     return {part for part in found if len(part) > 1}
 
 
+def _is_place(token: str) -> bool:
+    """Tell whether a token is a path, a URL, an address, or a host with a port or a path."""
+    if "/" in token or "\\" in token or "@" in token:
+        return True
+    host, colon, _ = token.partition(":")
+    head, _, extension = host.rpartition(".")
+    return bool(colon and head) and extension.lower() not in names.EXTENSIONS
+
+
 def _pieces(tokens: list[str], quoted: Iterator[str], private: AbstractSet[str], prose: bool) -> list[_Piece]:
     pieces: list[_Piece] = []
     before, colon = "", False
@@ -210,6 +219,8 @@ def _names(core: str, before: str, colon: bool, prose: bool) -> bool:
     word = core.lower()
     if before in _INTRODUCES and (colon or word not in _MAY_FOLLOW) and not word.endswith("ed"):
         return True
+    if colon and before in _INTRODUCES_BY_COLON:
+        return True
     return prose and core[0].isupper() and not core.isupper() and core not in SPELLED.values()
 
 
@@ -231,8 +242,10 @@ def _quotation(inside: str, before: str, private: AbstractSet[str]) -> _Piece:
         return _Piece("an empty string")
     if len(inside) <= 3 and not any(char.isalnum() or char in "'\x04" for char in inside):
         return _Piece(f"'{inside}'")
-    option = inside in names.OPTIONS and before in ("option", "flag", "switch")
-    if option or inside in _QUOTABLE or _CODE.fullmatch(inside) is not None:
+    in_place = (inside in names.OPTIONS and before in _OPTION_NOUNS) or (
+        inside in names.KEYWORDS and before in _KEYWORD_NOUNS
+    )
+    if in_place or inside in _QUOTABLE or _CODE.fullmatch(inside) is not None:
         return _HIDDEN_NAME if _is_private(inside.lower(), private) else _Piece(inside, content=True)
     return _Piece(UNKNOWN if " " in inside else _shape(inside), hidden=True)
 

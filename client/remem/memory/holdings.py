@@ -98,12 +98,14 @@ class Change:
 
     Attributes:
         published: for each publication that was not there before, its holding and statement.
+        newcomers: the holdings that were not there before.
         touched: the lessons about which something came or went.
         turned: those of them about which a revocation came or went.
         denials: whether a denial came or went.
     """
 
     published: list[tuple[int, Statement]] = field(default_factory=list)
+    newcomers: set[int] = field(default_factory=set)
     touched: set[str] = field(default_factory=set)
     turned: set[str] = field(default_factory=set)
     denials: bool = False
@@ -162,6 +164,8 @@ def take(db: sqlite3.Connection, arrivals: Iterable[Arrival], now: datetime) -> 
             # Another process took another file meanwhile: what was left out is not what the statements hold now.
             arrival = judged(replace(arrival.file, fresh=arrival.file.records), arrival.source)
         number = _write_holding(db, arrival, now)
+        if before is None:
+            change.newcomers.add(number)
         old = set() if before is None else _forget(db, number, arrival.file, change)
         for said in arrival.said:
             rows.append((number, said.type, said.subject, _time_text(said.time), said.kind, said.text))
@@ -206,6 +210,19 @@ def known_lessons(db: sqlite3.Connection) -> Iterator[str]:
     return (row[0] for row in rows)
 
 
+def hashes_from(db: sqlite3.Connection, start: str, most: int = 2) -> list[str]:
+    """Return the first lessons whose hashes begin so, whether the memory has them or holds evidence about them."""
+    rows = db.execute(
+        "SELECT hash FROM lessons WHERE hash >= ?1 AND hash < ?1 || 'g'"
+        " UNION SELECT subject FROM statements WHERE subject >= ?1 AND subject < ?1 || 'g' AND type <> 'deny'"
+        " UNION SELECT hash FROM published WHERE hash >= ?1 AND hash < ?1 || 'g'"
+        " UNION SELECT subject FROM own_records WHERE subject >= ?1 AND subject < ?1 || 'g' AND type <> 'deny'"
+        " ORDER BY 1 LIMIT ?2",
+        (start, most),
+    )
+    return [row[0] for row in rows]
+
+
 def contested(db: sqlite3.Connection, hashes: Collection[str] | None = None) -> set[str]:
     """Return which lessons, of these or of all, some held file revokes."""
     if hashes is None:
@@ -237,7 +254,7 @@ def receive(db: sqlite3.Connection, pairs: Iterable[tuple[str, int]], now: datet
     at = format_time(now)
     db.executemany(
         "INSERT INTO receipts (hash, holding, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-        [(lesson, number, at) for lesson, number in pairs],
+        sorted((lesson, number, at) for lesson, number in pairs),
     )
 
 

@@ -206,16 +206,20 @@ def add_received_many(db: sqlite3.Connection, found: Iterable[tuple[str, str, st
 
     A lesson that this memory has already is left as it is, but for the time at which it was first received.
     """
-    (before,) = db.execute("SELECT count(*) FROM lessons").fetchone()
-    db.executemany(
+    vetoed = {row[0] for row in db.execute("SELECT hash FROM vetoes")}
+    at, received = format_time(now), stamp(now)
+    # In the order of the table a large number goes in twice as fast.
+    rows = sorted((*lesson, RECEIVED_STRENGTH, at, received) for lesson in found if lesson[0] not in vetoed)
+    new = db.executemany(
         "INSERT INTO lessons (hash, kind, text, seen, strength, updated, source, received)"
-        " SELECT ?1, ?2, ?3, 1, ?6, ?4, 'received', ?5"
-        " WHERE NOT EXISTS (SELECT 1 FROM vetoes WHERE hash = ?1)"
-        " ON CONFLICT (hash) DO UPDATE SET received = excluded.received WHERE received IS NULL",
-        ((digest, kind, text, format_time(now), stamp(now), RECEIVED_STRENGTH) for digest, kind, text in found),
-    )
-    (after,) = db.execute("SELECT count(*) FROM lessons").fetchone()
-    return int(after - before)
+        " VALUES (?, ?, ?, 1, ?, ?, 'received', ?) ON CONFLICT (hash) DO NOTHING",
+        rows,
+    ).rowcount
+    if new < len(rows):
+        db.executemany(
+            "UPDATE lessons SET received = ? WHERE hash = ? AND received IS NULL", [(received, row[0]) for row in rows]
+        )
+    return new
 
 
 def raise_strength(db: sqlite3.Connection, digests: Iterable[str], now: datetime, by: float = JOINED) -> None:

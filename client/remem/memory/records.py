@@ -9,12 +9,13 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from remem.protocol import RULES, Version
+from remem.protocol import RULES, Lesson, Version
 from remem.protocol.times import format_time, parse_time
 
 
@@ -42,7 +43,7 @@ def put_record(db: sqlite3.Connection, record: OwnRecord) -> None:
     db.execute(
         "INSERT INTO own_records (type, subject, at, reason, episode) VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT (type, subject) DO UPDATE SET at = excluded.at, reason = excluded.reason,"
-        " episode = excluded.episode",
+        " episode = coalesce(excluded.episode, episode)",
         (record.type, record.subject, format_time(record.at), record.reason, record.episode),
     )
 
@@ -72,6 +73,25 @@ def log_published(db: sqlite3.Connection, hashes: Iterable[str], now: datetime) 
 def published(db: sqlite3.Connection) -> frozenset[str]:
     """Return every lesson that ever left, or was about to."""
     return frozenset(row[0] for row in db.execute("SELECT hash FROM published"))
+
+
+def restore_lesson(db: sqlite3.Connection, lesson: Lesson) -> None:
+    """Take a lesson that this memory's own key published for its own, as if the owner had chosen it."""
+    db.execute(
+        "INSERT INTO lessons (hash, kind, text, seen, strength, updated, parents, source, explicit)"
+        " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, 'own', 1 WHERE NOT EXISTS (SELECT 1 FROM vetoes WHERE hash = ?1)"
+        " ON CONFLICT (hash) DO UPDATE SET seen = excluded.seen, strength = excluded.strength,"
+        " updated = excluded.updated, source = 'own', explicit = 1 WHERE source <> 'own' OR updated < excluded.updated",
+        (
+            lesson.hash,
+            lesson.kind,
+            lesson.text,
+            lesson.seen,
+            lesson.strength,
+            format_time(lesson.updated),
+            json.dumps(lesson.parents),
+        ),
+    )
 
 
 def log_seal(db: sqlite3.Connection, version: Version, at: datetime) -> None:

@@ -49,7 +49,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """Lines of one key's sealed file that were accepted before, each with its topic."""
+    """Lines of one key's sealed file that were accepted before, each with its topic; no clock defers them again."""
 
     key: PublicKey
     topics: Mapping[bytes, str]

@@ -24,15 +24,17 @@ from typing import Final
 from remem.protocol import guard_words as lexicon
 from remem.protocol.guard_clause import JOINTS, LETTERS, PAD, finite, gives_an_order, is_plural
 
-# Quantifiers are possessive and a run has one reading only, so nothing is scanned twice.
+# Quantifiers are possessive and a run has one reading only, so nothing is scanned twice. The space is for speed.
+_WORD: Final = r"[a-z0-9_\xc0-\u024f]++(?:[-'./@+=\\][a-z0-9_\xc0-\u024f]++)*+"
 _TOKEN: Final = re.compile(
-    r"""
-      (?:(?<![a-z0-9.])(?:--?|\.\.?/|\.))?+[a-z0-9_\xc0-\u024f]++         # a word, flag, path, number or version
-      (?:[-'./@+=\\][a-z0-9_\xc0-\u024f]++)*+
-    | "[^"]++" | `[^`]++` | “[^“”]++” | «[^«»]++» | (?<![a-z0-9])'[^']++'(?![a-z0-9])             # a quotation
-    | [\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7f\n…“”‘’«»–—•]                                          # a mark
-    | [^\x00-\x7f\xa0\xc0-\u024f\u2000-\u200a\u202f\u3000…“”‘’«»–—•]++              # pictures, other scripts
-    """,
+    rf"""[ ]?+(
+      {_WORD}                                               # a word, path, number or version
+    | (?<![a-z0-9.])(?:--?|\.\.?/|\.){_WORD}                # a flag, a hidden file
+    | "[^"]++" | `[^`]++` | “[^“”]++” | «[^«»]++»           # a quotation
+    | (?<![a-z0-9])'[^']++'(?![a-z0-9])
+    | [\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7f\n…“”‘’«»–—•]    # a mark
+    | [^\x00-\x7f\xa0\xc0-\u024f\u2000-\u200a\u202f\u3000…“”‘’«»–—•]++    # pictures, other scripts
+    )""",
     re.VERBOSE,
 )
 _BREAKS: Final = frozenset(".!?;\n…")

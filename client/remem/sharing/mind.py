@@ -63,7 +63,7 @@ class Mind:
             self._reread_denials(now)
         contested = holdings.contested(self.db, change.touched) | self.reader.revoked & change.touched
         plain = [(number, said) for number, said in change.published if said.subject not in contested]
-        self._learn(plain, now)
+        self._learn(plain, change.newcomers, now)
         self._settle(change.turned | contested, now)
 
     def reread(self, now: datetime) -> None:
@@ -82,21 +82,23 @@ class Mind:
         if turned := before ^ self.reader.denied:
             self._settle(holdings.received_from(self.db, turned) | holdings.published_by(self.db, turned), now)
 
-    def _learn(self, published: Sequence[tuple[int, Statement]], now: datetime) -> None:
+    def _learn(self, published: Sequence[tuple[int, Statement]], newcomers: Collection[int], now: datetime) -> None:
         """Take in publications that nobody revokes."""
         denied = self.reader.denied | {self.key}
-        heard = [(number, said) for number, said in published if said.key not in denied]
-        hashes = {said.subject for _number, said in heard}
-        here = holdings.known_here(self.db, hashes)
-        known = holdings.received_pairs(self.db, hashes)
-        fresh = [(number, said) for number, said in heard if (said.subject, number) not in known]
-        self._receive([(said, number) for number, said in fresh], here, now)
+        heard = [(said, number) for number, said in published if said.key not in denied]
+        again = {said.subject for said, number in heard if number not in newcomers}
+        known = holdings.received_pairs(self.db, again)
+        self._receive([pair for pair in heard if (pair[0].subject, pair[1]) not in known], now)
 
-    def _receive(self, fresh: Sequence[tuple[Statement, int]], here: dict[str, tuple[str, str]], now: datetime) -> None:
+    def _receive(self, fresh: Sequence[tuple[Statement, int]], now: datetime) -> None:
         """Note lessons and whom they came from, and let those that are known here gain or come back."""
         rows = {said.subject: (said.subject, said.kind or "", said.text or "") for said, _number in reversed(fresh)}
-        self.effects.learned += lessons.add_received_many(self.db, rows.values(), now)
+        new = lessons.add_received_many(self.db, rows.values(), now)
         holdings.receive(self.db, [(said.subject, number) for said, number in fresh], now)
+        self.effects.learned += new
+        if new == len(rows):
+            return
+        here = holdings.known_here(self.db, rows.keys())
         own = [said.subject for said, _number in fresh if here.get(said.subject, ("received",))[0] != "received"]
         lessons.raise_strength(self.db, own, now)
         self.effects.corroborated |= set(own)
@@ -111,7 +113,7 @@ class Mind:
                 if reading.state is State.REVOKED:
                     self._take_back(reading, here.get(lesson), now)
                 else:
-                    self._let_stand(reading, here, now)
+                    self._let_stand(reading, here.get(lesson), now)
 
     def _take_back(self, reading: Reading, here: tuple[str, str] | None, now: datetime) -> None:
         if reading.cause is Cause.WITHDRAWN:
@@ -124,19 +126,19 @@ class Mind:
         if here == ("received", "active") or here == ("received", "archived"):
             self._stop(reading.hash, reading.cause.value, now)
 
-    def _let_stand(self, reading: Reading, here: dict[str, tuple[str, str]], now: datetime) -> None:
-        lesson, known = reading.hash, here.get(reading.hash)
+    def _let_stand(self, reading: Reading, here: tuple[str, str] | None, now: datetime) -> None:
+        lesson = reading.hash
         came_from = holdings.receipts(self.db, lesson)
         new = [key for key in reading.publishers if key != self.key and key not in came_from]
         if new:
             said = Statement(new[0], "lesson", lesson, None, reading.kind, reading.text)
             rows = [(said, held.id) for key in new if (held := holdings.holding(self.db, key)) is not None]
-            self._receive(rows, here, now)
+            self._receive(rows, now)
             return
         good = any(not dropped and key not in self.reader.denied for key, (_at, dropped) in came_from.items())
-        if known == ("received", "dropped") and good:
+        if here == ("received", "dropped") and good:
             self._resume([lesson], now)
-        elif known == ("received", "active") and not good:
+        elif here == ("received", "active") and not good:
             self._stop(lesson, DENIED, now)
 
     def _stop(self, lesson: str, why: str, now: datetime) -> None:

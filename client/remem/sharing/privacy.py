@@ -7,15 +7,17 @@ A finding holds the text back. The rules rather hold back too much: its owner se
 
 from __future__ import annotations
 
-import getpass
 import ipaddress
+import os
+import pwd
 import re
-import socket
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Final
+
+from remem.sleep.night import machine_names
 
 # Names that so many machines and accounts have that they name none.
 _COMMON_NAMES: Final = frozenset(
@@ -37,6 +39,7 @@ _RULES: Final = (
     ("host", re.compile(rf"(?<![\w.-])(?:[a-z0-9-]+\.)+(?:{_TOP_LEVEL})\b(?!\()", re.IGNORECASE)),
     ("identifier", re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORECASE)),
     ("address", re.compile(r"\b(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}\b", re.IGNORECASE)),
+    ("telephone", re.compile(r"(?<![\w.])\+?\(?[0-9]{2,4}\)?[ .-][0-9]{3,4}[ .-][0-9]{3,5}(?!\w)")),
     (
         "credential",
         re.compile(
@@ -74,17 +77,11 @@ class Machine:
 @cache
 def this_machine() -> Machine:
     """Read the names of this machine and of whoever runs this."""
-    host = socket.gethostname()
-    names = {host, host.partition(".")[0], Path.home().name}
-    try:
-        import pwd
-
-        account = pwd.getpwnam(getpass.getuser())
-    except (ImportError, KeyError, OSError):
-        # An account without an entry, as in a container, has no name to leak.
-        account = None
-    if account is not None:
-        names |= {account.pw_name, account.pw_gecos.partition(",")[0]}
+    names = set(machine_names())
+    names |= {name.partition(".")[0] for name in names}
+    # An account without an entry, as in a container, has no full name to leak.
+    with suppress(KeyError, OSError):
+        names.add(pwd.getpwuid(os.getuid()).pw_gecos.partition(",")[0])
     return Machine(frozenset(name.lower() for name in names if len(name) > 1 and name.lower() not in _COMMON_NAMES))
 
 

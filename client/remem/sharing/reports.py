@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from remem.memory.holdings import Skipped
+from remem.protocol import Version
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +110,143 @@ class PullReport:
     bytes: int
     complete: bool
     interrupted: str | None
+
+
+# --- share ---
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBack:
+    """A text that does not leave.
+
+    Attributes:
+        subject: the lesson's hash, or what a reason is about.
+        text: the text.
+        code: the rule: `kind`, `no_episode`, `project`, `privacy`, or a code of judgement.
+        reasons: why, in words.
+    """
+
+    subject: str
+    text: str
+    code: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A record for which the file has no room: its type, and what it is about."""
+
+    type: str
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What the own file could still take."""
+
+    records: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TargetResult:
+    """What became of the file at one target.
+
+    Attributes:
+        target: the commons.
+        outcome: `new`, `newer`, `unchanged` or `equivocation` as it says; `superseded` where it holds a still newer
+            file of this memory; `refused`; `unreachable`; `ready` in a rehearsal, where nothing was sent.
+        code: of a refusal, its code.
+        detail: of a refusal or of no answer, what was said.
+        skipped: how many records its readers will skip, as far as it says so.
+    """
+
+    target: str
+    outcome: str
+    code: str | None = None
+    detail: str | None = None
+    skipped: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """Whether the target holds what this memory says now."""
+        return self.outcome not in ("refused", "unreachable")
+
+
+@dataclass(frozen=True, slots=True)
+class ShareReport:
+    """What a share did, or would do.
+
+    Attributes:
+        at: when.
+        rehearsed: nothing was sent and nothing changed.
+        version: the seal and digest of the file.
+        data: its exact bytes.
+        renewed: it is another file than the last one; else the same bytes go out again.
+        lessons: how many lessons it has.
+        confirmations: how many confirmations.
+        revocations: how many revocations.
+        denials: how many denials.
+        held_back: texts that did not leave.
+        left_out: records for which there was no room.
+        room: what the file could still take.
+        adopted: the files of this memory's own key, made elsewhere, that were taken over.
+        results: what became of it, target by target.
+        notices: what the owner should look into.
+    """
+
+    at: datetime
+    rehearsed: bool
+    version: Version
+    data: bytes
+    renewed: bool
+    lessons: int
+    confirmations: int
+    revocations: int
+    denials: int
+    held_back: tuple[HeldBack, ...]
+    left_out: tuple[LeftOut, ...]
+    room: Room
+    adopted: tuple[Version, ...]
+    results: tuple[TargetResult, ...]
+    notices: tuple[Notice, ...]
+
+
+# --- single lessons, and trust ---
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmReport:
+    """A confirmation: the lesson, the episode that it rests on, its time, and how alike the two are.
+
+    `renewed` is false where a confirmation of the same day or a later one had been said before.
+    """
+
+    hash: str
+    text: str
+    episode: str
+    at: datetime
+    likeness: float
+    renewed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RevokeReport:
+    """A revocation: of which lesson, in which words, whether it was this memory's own, and whether it stopped here."""
+
+    hash: str
+    text: str | None
+    source: str | None
+    at: datetime
+    reason: str | None
+    stopped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TrustReport:
+    """A change of trust: the key, its roles, and what the change did to received lessons."""
+
+    key: str
+    roles: tuple[str, ...]
+    stopped: tuple[Stopped, ...]
+    resumed: tuple[str, ...]

@@ -66,13 +66,20 @@ def _sentence(**fields: str) -> str:
     return "" if reading is None or reading.sentence is None else reading.sentence
 
 
+# Which fields a kind is made of; the others are planted with the kind that is read most.
+PLACES = [
+    ("error", "title"), ("error", "happened"), ("error", "cwd"), ("error", "agent"), ("error", "session"),
+    ("correction", "said"), ("correction", "agent_did"), ("surprise", "expected"), ("surprise", "happened"),
+    ("environment", "text"),
+]  # fmt: skip
+
+
 def _sentences_with(word: str, position: str) -> Iterator[tuple[str, str]]:
     text = position.replace("{{", "\x01").replace("}}", "\x02").replace("{}", word)
     text = text.replace("\x01", "{").replace("\x02", "}")
-    for kind in ("error", "correction", "surprise", "environment"):
-        for field in FIELDS:
-            for planted in (text, f"{BASE[field]} {text}", f"{text} {BASE[field]}", f"{BASE[field]}\n{text}"):
-                yield f"{kind}.{field}", _sentence(kind=kind, **{**BASE, field: planted})
+    for kind, field in PLACES:
+        for planted in (text, f"{BASE[field]} {text}", f"{text} {BASE[field]}"):
+            yield f"{kind}.{field}", _sentence(kind=kind, **{**BASE, field: planted})
 
 
 def _parts(word: str) -> list[str]:
@@ -82,16 +89,18 @@ def _parts(word: str) -> list[str]:
 
 @pytest.mark.parametrize("canary", CANARIES)
 def test_no_canary_survives_in_any_position_of_any_field(canary: str) -> None:
+    told = 0
     for position in POSITIONS:
         for place, sentence in _sentences_with(canary, position):
+            told += bool(sentence)
             for part in _parts(canary):
-                if part in ("build7", "example", "corp", "live", "prod"):
-                    continue
                 assert part not in sentence.lower(), (place, position, sentence)
+    # The canaries are kept out of sentences, and not by making none.
+    assert told > len(POSITIONS) * len(PLACES) * 2
 
 
 # Ordinary words as names: nothing but their place tells that they are private.
-ORDINARY = ["server", "release", "build", "client", "docs", "parser", "payload", "module", "worker", "session", "kernel"]
+ORDINARY = ["release", "scanner", "payload", "parser", "module", "worker", "session", "kernel", "network", "container"]
 
 
 @pytest.mark.parametrize("word", ORDINARY)
@@ -109,7 +118,7 @@ def test_an_ordinary_word_is_private_where_it_names_the_folder(word: str) -> Non
     [
         "no such branch '{}'", "cannot find branch {}", "permission denied for user {}", "unable to reach host {}",
         "repository {} not found", "repository: {} is missing", "the project is called {} and is missing",
-        "error: failed to open /srv/zed/{}/x and the {} is missing", "cannot resolve git@{}.example.com: the {} failed",
+        "error: failed to open /srv/zed/my-{}-app and the {} is missing", "cannot resolve git@{}.example.com: the {} failed",
         "could not read \"{}\"", "unable to open `{}`", "cannot find {}.py", "cannot find a/{}", "password is {} error",
         "cannot find {}-main", "cannot find Main{}", "cannot find {}_main",
     ],
@@ -196,12 +205,12 @@ def test_no_part_of_a_folder_and_no_name_of_the_shared_events_survives(shared_di
         low = reading.sentence.lower()
         tokens = {word.strip("().,:;'?") for word in low.split()}
         hit = _private_tokens(event) & tokens
-        # Files that every repository has are no name of this one.
-        assert hit <= {".gitignore", "gitignore"}, (hit, reading.sentence)
+        # What every repository has is no name of this one.
+        assert hit <= {".gitignore", "gitignore", "git"}, (hit, reading.sentence)
         for name in NAMED:
-            assert name not in tokens or name in ("checkpoint",), (name, reading.sentence)
+            assert name not in tokens, (name, reading.sentence)
         assert "/" not in low.replace("encoding/json", "")
         assert "@" not in low
-        assert not re.search(r"[0-9a-f]{7,}", low)
+        assert not re.search(r"\b(?=\w*\d)[0-9a-f]{7,}\b", low)
         assert not re.search(r"\d{4,}", low)
     assert sentences >= 97

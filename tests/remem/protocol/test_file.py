@@ -6,12 +6,14 @@ from datetime import UTC, datetime, timedelta, timezone
 from hashlib import blake2b
 
 import pytest
+from nacl.bindings import crypto_sign_open
 
+from remem.protocol import keys
 from remem.protocol.canonical import JSON
 from remem.protocol.errors import Deferred, ProtocolError
 from remem.protocol.file import Verdict, Verified, Version, accept, compose, newest, topic_of
 from remem.protocol.records import Lesson, Revocation, Seal, Unknown
-from remem.protocol.times import format_time
+from remem.protocol.times import format_time, unix_seconds
 
 from . import forge
 from .forge import (
@@ -263,6 +265,30 @@ def test_a_line_verified_before_is_not_read_again() -> None:
     assert [record.subject for record in again.fresh] == [HASHES[7]]
     assert [record.line for record in again.records] == list(again.lines)
     assert again.verified == Verified(KEY.public, dict(zip(again.lines, again.topics, strict=True)))
+
+
+def test_one_line_changed_costs_two_signatures(monkeypatch: pytest.MonkeyPatch) -> None:
+    verified = accept(FILE, now=NOW).verified
+    data = forge.sealed([*CONTENTS[:3], denial(9), *CONTENTS[4:]], seal=SECONDS + 1)
+    messages: list[bytes] = []
+
+    def count(signed: bytes, key: bytes) -> bytes:
+        messages.append(signed)
+        return crypto_sign_open(signed, key)
+
+    monkeypatch.setattr(keys, "crypto_sign_open", count)
+    accept(data, now=NOW, verified=verified)
+    assert [f"{9:064x}".encode() in message for message in messages] == [False, True]
+
+
+def test_the_clock_is_not_asked_again_about_a_line_verified_before() -> None:
+    """A clock that went back defers what is new, and not what the receiver already has."""
+    before = NOW - timedelta(days=3)
+    verified = accept(FILE, now=NOW).verified
+    at = format_time(before)
+    again = forge.sealed(CONTENTS, seal=unix_seconds(before), at=at)
+    assert refusal(again, now=before)[0] == "deferred"
+    assert accept(again, now=before, verified=verified).data == again
 
 
 def test_the_seal_is_verified_whatever_was_verified_before() -> None:

@@ -1,0 +1,291 @@
+"""The commands between this memory and the commons: share, pull, confirm, take back, and look."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from remem.cli.memory import clock, opened
+from remem.cli.output import AsJson, emit, progress, say, warn
+from remem.commons import Commons, commons_at, is_url, spell_target
+from remem.errors import Partly, Refused, RememError, Unreachable, Usage
+from remem.memory.config import set_target
+from remem.memory.home import Home
+from remem.sharing.escape import printable
+from remem.sharing.reports import Notice, PullReport, ShareReport, Stopped
+
+Target = Annotated[str | None, typer.Argument(help="A URL or a folder; every known one by default.")]
+Hash = Annotated[str, typer.Argument(help="The lesson's hash, or the beginning of it.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the exact bytes that would leave, and send nothing.")]
+Adopt = Annotated[bool, typer.Option("--adopt", help="Take over a file of this key that was made elsewhere.")]
+
+_TOKEN_CHARACTERS = 512
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this group."""
+    for command in (login, share, pull, confirm, revoke, withdraw, show, check, status):
+        app.command()(command)
+
+
+# --- to and from the commons ---
+
+
+def login(target: Annotated[str, typer.Argument(help="A URL or a folder.")], as_json: AsJson = False) -> None:
+    """Keep a commons, and the token it wants: asked for at a terminal, else read from standard input."""
+    address = spell_target(target)
+    with opened() as (home, _db):
+        with closing(commons_at(address)) as commons:
+            commons.describe()
+        token = _read_token() if is_url(address) else None
+        set_target(home.config_path, address, token)
+    kept = "with a token" if token else "without a token"
+    emit({"target": address, "token": token is not None}, as_json, [f"{address} is kept {kept}"])
+
+
+def _read_token() -> str | None:
+    if sys.stdin.isatty():
+        token = str(typer.prompt("token (empty for none)", default="", hide_input=True, show_default=False)).strip()
+    else:
+        token = sys.stdin.readline(_TOKEN_CHARACTERS + 2).strip()
+    if len(token) > _TOKEN_CHARACTERS or not (token.isascii() and token.isprintable()):
+        raise Usage(f"expected a token of at most {_TOKEN_CHARACTERS} printable characters")
+    return token or None
+
+
+@contextmanager
+def _reached(home: Home, target: str | None) -> Iterator[list[Commons]]:
+    """Reach for the commons that is named, or for every known one."""
+    config = home.config()
+    addresses = [one.address for one in config.targets] if target is None else [spell_target(target)]
+    if not addresses:
+        raise Usage("expected a URL or a folder, got none and none is known", hint="remem login TARGET keeps one")
+    with ExitStack() as stack:
+        reached = [commons_at(address, config.target(address).token) for address in addresses]
+        for commons in reached:
+            stack.callback(commons.close)
+        yield reached
+
+
+def share(
+    target: Target = None,
+    dry_run: DryRun = False,
+    also: Annotated[list[str] | None, typer.Option(help="Let this lesson leave, whatever its kind.")] = None,
+    adopt: Adopt = False,
+    as_json: AsJson = False,
+) -> None:
+    """Seal what this memory says, and publish it."""
+    from remem.sharing.privacy import this_machine
+    from remem.sharing.share import share as publish
+
+    with opened() as (home, db), _reached(home, target) as targets:
+        report = publish(
+            home, db, targets, machine=this_machine(), now=clock(), also=also or (), adopt=adopt, rehearse=dry_run
+        )
+    _tell_share(report, as_json)
+
+
+def withdraw(
+    target: Target = None,
+    for_good: Annotated[bool, typer.Option("--for-good", help="Retire the key: it never speaks again.")] = False,
+    dry_run: DryRun = False,
+    adopt: Adopt = False,
+    as_json: AsJson = False,
+) -> None:
+    """Take back every lesson that ever left, and say nothing else any more: how one leaves."""
+    from remem.sharing.privacy import this_machine
+    from remem.sharing.share import withdraw as take_back
+
+    with opened() as (home, db), _reached(home, target) as targets:
+        report = take_back(
+            home, db, targets, machine=this_machine(), now=clock(), for_good=for_good, adopt=adopt, rehearse=dry_run
+        )
+    _tell_share(report, as_json)
+
+
+def _tell_share(report: ShareReport, as_json: bool) -> None:
+    if report.rehearsed and not as_json:
+        sys.stdout.buffer.write(report.data)
+        sys.stdout.buffer.flush()
+    else:
+        emit(report, as_json, _share_words(report))
+    for held in report.held_back:
+        say(f"held back: {printable(held.text)}: {'; '.join(map(printable, held.reasons))}")
+    for left in report.left_out:
+        warn(f"no room for {left.type} {left.subject}")
+    for result in report.results:
+        if not result.ok:
+            warn(f"{result.target}: {result.outcome}: {printable(result.detail or '')}")
+    _tell_notices(report.notices)
+    failed = [result for result in report.results if not result.ok]
+    if failed and len(failed) < len(report.results):
+        raise Partly(f"expected {len(report.results)} targets to take the file, {len(failed)} did not")
+    if failed:
+        kind = Refused if failed[0].outcome == "refused" else Unreachable
+        raise kind(f"expected {failed[0].target} to take the file, it was {failed[0].outcome}")
+
+
+def _share_words(report: ShareReport) -> Iterator[str]:
+    counts = (
+        _count(report.lessons, "lesson"),
+        _count(report.confirmations, "confirmation"),
+        _count(report.revocations, "revocation"),
+        _count(report.denials, "denial"),
+    )
+    yield f"seal {report.version.seal}: {', '.join(filter(None, counts)) or 'nothing yet'}"
+    for result in report.results:
+        if result.ok:
+            skipped = f", readers skip {result.skipped} of its records" if result.skipped else ""
+            yield f"{result.target}: {result.outcome}{skipped}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}" if number else ""
+
+
+def pull(
+    source: Annotated[str | None, typer.Argument(help="A URL or a folder; every known one by default.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring what others share, verify every byte, and judge it."""
+    from remem.sharing.pull import pull as bring
+
+    reports: list[PullReport] = []
+    failures: list[RememError] = []
+    with opened() as (home, db), _reached(home, source) as sources:
+        for commons in sources:
+            try:
+                with progress(f"pulling {commons.target}") as bar:
+                    reports.append(bring(home, db, commons, now=clock(), progress=bar))
+            except (Unreachable, Refused) as error:
+                failures.append(error)
+    emit(reports if source is None else reports[0] if reports else None, as_json, _pulls_words(reports))
+    for report in reports:
+        _tell_left(report)
+    if failures and not reports and len(failures) == 1:
+        raise failures[0]
+    for failure in failures:
+        warn(failure.message)
+    if failures or any(report.interrupted for report in reports):
+        raise Partly("expected every commons to be pulled whole, some were not", hint="the next pull goes on from here")
+
+
+def _pulls_words(reports: Iterable[PullReport]) -> Iterator[str]:
+    for report in reports:
+        if report.unchanged:
+            yield f"{report.target}: nothing new"
+        else:
+            yield (
+                f"{report.target}: {_count(len(report.taken), 'file') or 'no file'} taken, {report.current} known,"
+                f" {_count(report.learned, 'new lesson') or 'no new lesson'}"
+            )
+        for key in report.pinned:
+            yield f"  trusts {key} as a revoker, as {report.target} names it (remem trust remove declines)"
+        for lesson in report.corroborated:
+            yield f"  {lesson[:16]} is said by another memory too"
+        yield from _stopped_words(report.stopped, report.resumed)
+
+
+def _stopped_words(stopped: Sequence[Stopped], resumed: Sequence[str]) -> Iterator[str]:
+    for one in stopped:
+        yield f"  {one.hash[:16]} is out of mind: {one.why}"
+    for lesson in resumed:
+        yield f"  {lesson[:16]} is back"
+
+
+def _tell_left(report: PullReport) -> None:
+    for skipped in report.skipped:
+        fault = skipped.fault
+        where = f"{skipped.key[:16]} line {skipped.line}"
+        say(f"skipped {where}: {fault.code}: expected {fault.expected}, got {printable(fault.got)}")
+    if (more := report.skipped_count - len(report.skipped)) > 0:
+        say(f"skipped {more} records more")
+    for left in report.refused:
+        warn(f"refused {printable(left.name)}: {left.code}: {printable(left.detail)}")
+    for left in report.deferred:
+        say(f"deferred {printable(left.name)}: {printable(left.detail)}")
+    if report.over_budget:
+        warn(f"no room for {report.over_budget} files: raise budget_bytes in config.toml")
+    if report.interrupted:
+        warn(printable(report.interrupted))
+    _tell_notices(report.notices)
+
+
+def _tell_notices(notices: Iterable[Notice]) -> None:
+    for notice in notices:
+        warn(f"{notice.code}: {printable(notice.text)}")
+
+
+# --- one lesson ---
+
+
+def confirm(
+    lesson: Hash,
+    episode: Annotated[str, typer.Option(help="The episode in which it came true.")],
+    as_json: AsJson = False,
+) -> None:
+    """Say that a lesson of others came true here; it leaves with the next share."""
+    from remem.sharing.speak import confirm as say_true
+
+    with opened() as (home, db):
+        report = say_true(home, db, lesson, episode=episode, now=clock())
+    said = "confirms" if report.renewed else "confirmed before:"
+    words = f"{said} {report.hash[:16]} of {report.at:%Y-%m-%d} (likeness {report.likeness:.2f})"
+    emit(report, as_json, [words, f"  {printable(report.text)}"])
+
+
+def revoke(
+    lesson: Hash,
+    reason: Annotated[str | None, typer.Option(help="Why, for everyone to read.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take a lesson back, your own or another's: here at once, elsewhere with the next share."""
+    from remem.sharing.privacy import this_machine
+    from remem.sharing.speak import revoke as take_back
+
+    with opened() as (_home, db):
+        report = take_back(db, lesson, reason=reason, machine=this_machine(), now=clock())
+    emit(report, as_json, [f"revokes {report.hash[:16]}; it leaves with the next share", *_quoted(report.text)])
+
+
+def _quoted(text: str | None) -> list[str]:
+    return [] if text is None else [f"  {printable(text)}"]
+
+
+def show(lesson: Hash, as_json: AsJson = False) -> None:
+    """Show one lesson with all that is held about it, down to the signatures."""
+    from remem.cli.showing import show_words
+    from remem.sharing.show import show as gather
+
+    with opened() as (home, db):
+        report = gather(home, db, lesson, now=clock())
+    emit(report, as_json, show_words(report))
+    _tell_notices(report.notices)
+
+
+def check(file: Annotated[Path, typer.Argument(help="A file of signed lines.")], as_json: AsJson = False) -> None:
+    """Check a file as if it came from a stranger: every signature, and every rule."""
+    from remem.cli.showing import check_words
+    from remem.sharing.show import check_file
+
+    report = check_file(file, now=clock())
+    emit(report, as_json, check_words(report))
+    if not report.accepted:
+        where = "" if report.line is None else f"line {report.line}: "
+        raise Refused(f"{report.code}: {where}expected {report.expected}, got {report.got}")
+
+
+def status(as_json: AsJson = False) -> None:
+    """Say what this memory is and holds, and what to look into."""
+    from remem.cli.showing import status_words
+    from remem.sharing.status import status as look
+
+    with opened() as (home, db):
+        report = look(home, db)
+    emit(report, as_json, status_words(report))
+    _tell_notices(report.notices)

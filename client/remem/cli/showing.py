@@ -1,0 +1,92 @@
+"""What `show`, `check` and `status` say in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from remem.cli.output import table
+from remem.protocol.times import format_time
+from remem.sharing.escape import printable
+from remem.sharing.show import CheckReport, ShownRecord, ShowReport
+from remem.sharing.status import StatusReport
+
+_VERBS = {"lesson": "published by", "confirm": "confirmed by", "revoke": "revoked by"}
+
+
+def show_words(report: ShowReport) -> Iterator[str]:
+    """Say all that is held about a lesson."""
+    reading, local = report.reading, report.local
+    text = local.text if local is not None else reading.text
+    yield f"lesson {report.hash}"
+    yield f"  {printable(text)}" if text is not None else "  no publication of it is held"
+    yield f"state  {reading.state.value}: {report.why}"
+    yield (
+        f"counts {reading.confirmations} confirmations, {reading.unadmitted} unadmitted,"
+        f" {reading.corroborations} corroborations"
+    )
+    if local is not None:
+        yield f"here   {local.source}, {local.state}, strength {local.strength:.1f}, seen {local.seen}"
+    for record in report.records:
+        yield _record_words(record)
+    for said in report.pending:
+        yield f"{_VERBS[said.type]} this memory, not shared yet"
+    for denial in report.denials:
+        yield (
+            f"denied {denial.denied[:16]} by {denial.key[:16]} ({'obeyed' if denial.obeyed else 'not obeyed'}):"
+            f" {printable(denial.reason)}"
+        )
+    for receipt in report.receipts:
+        back = ", which took it back" if receipt.dropped else ""
+        yield f"received from {receipt.key[:16]} on {format_time(receipt.at)}{back}"
+    for episode in report.episodes:
+        yield f"episode {episode.id} of {format_time(episode.at)}, seen {episode.seen}: {printable(episode.gist)}"
+
+
+def _record_words(record: ShownRecord) -> str:
+    standing = ", ".join(record.standing) or "unadmitted"
+    words = f"{_VERBS[record.type]} {record.key} ({standing}) on {_moment(record.at)}"
+    words += f", line {record.line}, signature {'verifies' if record.valid else 'DOES NOT VERIFY'}"
+    if record.counts is not None:
+        words += ", counts" if record.counts else ", does not count"
+    if record.fault is not None:
+        words += f", skipped: {record.fault.code}"
+    if record.type == "revoke" and record.text is not None:
+        words += f": {printable(record.text)}"
+    return words
+
+
+def check_words(report: CheckReport) -> Iterator[str]:
+    """Say what a file is, and of each record whether readers would skip it."""
+    if not report.accepted or report.version is None:
+        return
+    seal = "no seal, a file of draft 0" if report.version.seal is None else f"seal {report.version.seal}"
+    yield f"accepted: {seal}, {len(report.records)} records, {report.size} bytes"
+    yield f"key    {report.key}"
+    yield f"digest {report.version.digest}"
+    for record in report.records:
+        fault = record.fault
+        verdict = "" if fault is None else f"  skipped: {fault.code}: expected {fault.expected}, got {fault.got}"
+        yield f"  line {record.line}: {record.type} {record.subject}{printable(verdict)}"
+
+
+def status_words(report: StatusReport) -> Iterator[str]:
+    """Say what a memory is at a glance."""
+    yield f"memory   {report.origin}{', retired for good' if report.retired else ''}"
+    yield f"events   {report.events}, in {report.episodes} episodes, {report.inbox_bytes} bytes in the inbox"
+    for count in report.lessons:
+        yield f"lessons  {count.count} {count.source}, {count.state}"
+    yield f"says     {report.confirmations} confirmations, {report.revocations} revocations, {report.denials} denials"
+    seal = "never sealed" if report.seal is None else f"seal {report.seal.seal}"
+    yield f"own file {seal}, room for {report.room.records} records and {report.room.bytes} bytes"
+    yield f"holds    {report.holdings} files of others, {report.held_bytes} of {report.budget_bytes} bytes"
+    yield f"trusts   {report.revokers} revokers, follows {report.followed} keys"
+    rows = [(one.target, _moment(one.pulled), _moment(one.shared)) for one in report.places]
+    if rows:
+        yield from table(rows, ("commons", "pulled", "shared"))
+    for one in report.equivocations:
+        yield f"two files under seal {one.seal} by {one.key}: its owner speaks with two tongues, or the key is stolen"
+
+
+def _moment(moment: datetime | None) -> str:
+    return "never" if moment is None else format_time(moment)

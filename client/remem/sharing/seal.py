@@ -1,0 +1,35 @@
+"""The number of the next seal (PROTOCOL.md, section 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from remem.protocol import RULES
+from remem.protocol.times import unix_seconds
+
+
+class NextSeal(NamedTuple):
+    """A seal's number, and the time that it carries."""
+
+    number: int
+    at: datetime
+
+
+def next_seal(now: datetime, held: Iterable[int]) -> NextSeal:
+    """Choose the number of the next seal: above every own one, and at least the seconds of now.
+
+    Numbers two days ahead and more are left aside, for a clock that was once far ahead must not burn them all. A
+    seal may be a day above its time and a time a day ahead of its receivers, so where the number is further ahead
+    than a day, the time goes ahead with it.
+
+    Args:
+        now: the writer's clock, with a zone.
+        held: the numbers of the own seals that this memory or a target holds.
+    """
+    seconds = unix_seconds(now)
+    near = (one + 1 for one in held if one < seconds + RULES.seal_ahead_of_writer)
+    number = max((seconds, *near))
+    ahead = max(0, number - RULES.seal_ahead_of_its_time - seconds)
+    return NextSeal(number, now.replace(microsecond=0) + timedelta(seconds=ahead))

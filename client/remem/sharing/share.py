@@ -1,0 +1,369 @@
+"""Share: seal what this memory says, and put it at its targets (PROTOCOL.md, section 10).
+
+1. Read the own file at every target that answers. A seal there that this memory did not log was made elsewhere: by
+   this memory before it was restored, by a second machine, or by a thief. That stops it, unless the owner adopts
+   the file: all that it says becomes this memory's own word, and its seal is logged.
+2. Put together what the memory says. If the last file says the same, its very bytes go out again.
+3. Otherwise seal it, with a number above every own seal that the memory or a target holds.
+4. Log the seal and keep the bytes, and only then send them: a seal that went out unlogged would look foreign.
+
+`withdraw` does the same with the revocations alone, of every lesson that ever left; for good, with the last seal.
+A rehearsal does all of it but 4, and then undoes it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from remem.commons import Commons, CommonsRefused
+from remem.commons.folder import write_file
+from remem.errors import Refused, Unreachable
+from remem.memory import holdings, lessons, places, records
+from remem.memory.home import Home
+from remem.memory.records import OwnRecord
+from remem.memory.store import transaction
+from remem.protocol import (
+    RULES,
+    Lesson,
+    OriginFile,
+    ProtocolError,
+    SigningKey,
+    Version,
+    accept,
+    compose,
+    judge,
+    newest,
+    sign_record,
+)
+from remem.protocol.times import unix_seconds
+from remem.sharing.draft import Draft, draft, draft_of_revocations
+from remem.sharing.files import read_held
+from remem.sharing.mind import Mind
+from remem.sharing.privacy import Machine
+from remem.sharing.reports import Notice, ShareReport, TargetResult
+from remem.sharing.seal import NextSeal, next_seal
+
+# What a target holds is read as it is, whatever its times say of this clock.
+_END_OF_TIME: Final = datetime(2101, 1, 1, tzinfo=UTC)
+
+
+class ForeignSeal(Refused):
+    """A target holds a file of this memory's own key that this memory did not make."""
+
+    code = "foreign_seal"
+
+    def __init__(self, target: str, version: Version) -> None:
+        super().__init__(
+            f"expected at {target} a file that this memory made, got seal {version.seal}, which it did not log",
+            "after a restore or with a second machine, --adopt takes that file over; else someone has your key",
+        )
+        self.version = version
+
+
+class KeyRetired(Refused):
+    """The memory's key has spoken its last seal."""
+
+    code = "key_retired"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "expected a key that may still speak, got one that withdrew for good",
+            "a new memory has a new key: name another folder with REMEM_HOME and run `remem init`",
+        )
+
+
+def share(
+    home: Home,
+    db: sqlite3.Connection,
+    targets: Sequence[Commons],
+    *,
+    machine: Machine,
+    now: datetime,
+    also: Collection[str] = (),
+    adopt: bool = False,
+    rehearse: bool = False,
+) -> ShareReport:
+    """Publish what this memory says.
+
+    Args:
+        home: the memory's home.
+        db: its database, with no transaction open.
+        targets: where to put the file.
+        machine: whose names must not leave.
+        now: the clock, with a zone.
+        also: hashes of lessons that the owner chooses to let go, now and from now on.
+        adopt: take over a file of this memory's own key that was made elsewhere.
+        rehearse: send nothing and change nothing; the report has the bytes that would leave.
+
+    Raises:
+        ForeignSeal: a target holds a file that was made elsewhere, and `adopt` is not set.
+        KeyRetired: the key withdrew for good.
+        Refused: a chosen lesson is not this memory's own, or what must not be left out has no room.
+        Unreachable: no target answered.
+    """
+
+    def put_together(key: SigningKey) -> Draft:
+        _choose(db, also)
+        return draft(db, key.public, machine)
+
+    return _Publication(home, db, targets, now, adopt, rehearse).run(put_together)
+
+
+def withdraw(
+    home: Home,
+    db: sqlite3.Connection,
+    targets: Sequence[Commons],
+    *,
+    machine: Machine,
+    now: datetime,
+    for_good: bool = False,
+    adopt: bool = False,
+    rehearse: bool = False,
+) -> ShareReport:
+    """Take back every lesson that ever left, and say nothing else any more.
+
+    Args:
+        home: the memory's home.
+        db: its database, with no transaction open.
+        targets: where to put the file.
+        machine: whose names must not leave.
+        now: the clock, with a zone.
+        for_good: seal it with the last seal, which retires the key.
+        adopt: take over a file of this memory's own key that was made elsewhere.
+        rehearse: send nothing and change nothing; the report has the bytes that would leave.
+
+    Raises:
+        ForeignSeal: a target holds a file that was made elsewhere, and `adopt` is not set.
+        KeyRetired: the key withdrew for good before.
+        Refused: nothing ever left, or there are more lessons than a file has room for revocations.
+        Unreachable: no target answered.
+    """
+
+    def put_together(key: SigningKey) -> Draft:
+        if records.newest_seal(db) is None and not for_good:
+            raise Refused("expected a memory that has published something, got one that never did")
+        revoked = {record.subject for record in records.own_records(db) if record.type == "revoke"}
+        for lesson in sorted(records.published(db) - revoked):
+            records.put_record(db, OwnRecord("revoke", lesson, now))
+        return draft_of_revocations(db, key.public, machine)
+
+    return _Publication(home, db, targets, now, adopt, rehearse).run(put_together, last=for_good)
+
+
+class _Undo(Exception):
+    """Ends the transaction of a rehearsal, which changes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What a target holds of this memory's own key; or why nothing could be seen."""
+
+    commons: Commons
+    file: OriginFile | None = None
+    result: TargetResult | None = None
+
+
+class _Publication:
+    """One publication: the state that its steps share."""
+
+    def __init__(
+        self,
+        home: Home,
+        db: sqlite3.Connection,
+        targets: Sequence[Commons],
+        now: datetime,
+        adopt: bool,
+        rehearse: bool,
+    ) -> None:
+        self.home = home
+        self.db = db
+        self.now = now
+        self.adopt = adopt
+        self.rehearse = rehearse
+        self.targets = targets
+        self.key = home.signing_key()
+        self.notices = [Notice("plain_http", text) for commons in targets for text in commons.warnings]
+        self.adopted: list[Version] = []
+        self.renewed = False
+
+    def run(self, put_together: Callable[[SigningKey], Draft], *, last: bool = False) -> ShareReport:
+        if records.is_retired(self.db):
+            raise KeyRetired
+        seen = [self._look(commons) for commons in self.targets]
+        if not self.rehearse:
+            self._check_any(seen)
+        try:
+            with transaction(self.db):
+                self._adopt([one for one in seen if one.file is not None])
+                whole = put_together(self.key)
+                file = self._seal(whole, [one.file.version for one in seen if one.file is not None], last=last)
+                if self.rehearse:
+                    raise _Undo
+                self._keep(file)
+        except _Undo:
+            results = tuple(one.result or TargetResult(one.commons.target, "ready") for one in seen)
+        else:
+            results = tuple(one.result or self._send(one.commons, file) for one in seen)
+        return self._report(file, whole, results)
+
+    # --- 1: what is there ---
+
+    def _look(self, commons: Commons) -> _Seen:
+        try:
+            data = commons.get(self.key.public.hex)
+        except Unreachable as error:
+            return _Seen(commons, result=TargetResult(commons.target, "unreachable", None, error.message))
+        except CommonsRefused as error:
+            return _Seen(commons, result=TargetResult(commons.target, "refused", error.code, error.message))
+        if data is None:
+            return _Seen(commons)
+        try:
+            file = accept(data, now=_END_OF_TIME)
+        except ProtocolError as error:
+            self.notices.append(Notice(error.code, f"what {commons.target} holds under this memory's key: {error}"))
+            return _Seen(commons)
+        return _Seen(commons, file if file.key == self.key.public else None)
+
+    def _check_any(self, seen: Sequence[_Seen]) -> None:
+        """Stop where no target can be reached: there is nobody to seal for."""
+        failed = [one.result for one in seen if one.result is not None]
+        if len(failed) == len(seen) and failed:
+            first = failed[0]
+            message = first.detail or f"expected an answer from {first.target}, got none"
+            if first.outcome == "refused":
+                raise CommonsRefused(first.code or "refused", message)
+            raise Unreachable(message)
+
+    def _adopt(self, seen: Sequence[_Seen]) -> None:
+        own = records.own_seals(self.db)
+        newest_foreign: OriginFile | None = None
+        for one in seen:
+            file = one.file
+            if file is None or file.seal is None or file.version in own:
+                continue
+            if not self.adopt:
+                raise ForeignSeal(one.commons.target, file.version)
+            records.log_seal(self.db, file.version, self.now)
+            self.adopted.append(file.version)
+            if newest_foreign is None or newest(newest_foreign.version, file.version).takes:
+                newest_foreign = file
+        if newest_foreign is not None:
+            take_over(self.db, newest_foreign, self.now)
+            # What the file revokes stops here too.
+            Mind(self.db, self.key.public.hex, self.home.config()).reread(self.now)
+        if records.is_retired(self.db):
+            raise KeyRetired
+
+    # --- 2 and 3: seal ---
+
+    def _seal(self, whole: Draft, seen: Sequence[Version], *, last: bool) -> OriginFile:
+        numbers = {version.seal for version in seen if version.seal is not None}
+        logged = records.newest_seal(self.db)
+        if logged is not None and logged.seal is not None:
+            numbers.add(logged.seal)
+        kept = None if last else self._kept(whole, max(numbers, default=0))
+        if kept is not None:
+            return kept
+        self.renewed = True
+        seal = next_seal(self.now, numbers)
+        if last:
+            seal = NextSeal(RULES.last_seal, self.now)
+        data = compose(self.key, whole.contents, number=seal.number, at=seal.at)
+        return accept(data, now=seal.at)
+
+    def _kept(self, whole: Draft, highest: int) -> OriginFile | None:
+        """Return the last file, if it says the same and nothing newer was sealed."""
+        held = holdings.holding(self.db, self.key.public.hex)
+        data = None if held is None else read_held(self.home.commons_path, held)
+        if held is None or data is None or held.version.seal != highest:
+            return None
+        lines = tuple(sign_record(self.key, {**fields, "sealed": True}) for fields in whole.contents)
+        if tuple(data[:-1].split(b"\n")[1:]) != lines:
+            return None
+        return accept(data, now=_END_OF_TIME)
+
+    # --- 4: keep and send ---
+
+    def _keep(self, file: OriginFile) -> None:
+        if not self.renewed:
+            return
+        records.log_seal(self.db, file.version, self.now)
+        records.log_published(self.db, _published(file), self.now)
+        holdings.take(self.db, [holdings.judged(file, "own")], self.now)
+        write_file(self.home.commons_path, file.key.hex, file.data)
+
+    def _send(self, commons: Commons, file: OriginFile) -> TargetResult:
+        try:
+            published = commons.put(file)
+        except Unreachable as error:
+            return TargetResult(commons.target, "unreachable", None, error.message)
+        except CommonsRefused as error:
+            if self._is_newer_and_ours(error.held):
+                # Another process of this memory was faster, and said more.
+                return TargetResult(commons.target, "superseded")
+            return TargetResult(commons.target, "refused", error.code, error.message)
+        with transaction(self.db):
+            places.note_shared(self.db, commons.target, file.version.seal, self.now)
+        return TargetResult(commons.target, published.outcome, skipped=published.skipped)
+
+    def _is_newer_and_ours(self, held: Version | None) -> bool:
+        if held is None or held.seal is None or held not in records.own_seals(self.db):
+            return False
+        # A seal from a clock that was far ahead stands in the way of all that this memory says now.
+        return held.seal <= unix_seconds(self.now) + RULES.seal_ahead_of_writer or held.seal == RULES.last_seal
+
+    def _report(self, file: OriginFile, whole: Draft, results: tuple[TargetResult, ...]) -> ShareReport:
+        counts = Counter(record.type for record in file.records)
+        return ShareReport(
+            at=self.now,
+            rehearsed=self.rehearse,
+            version=file.version,
+            data=file.data,
+            renewed=self.renewed,
+            lessons=counts["lesson"],
+            confirmations=counts["confirm"],
+            revocations=counts["revoke"],
+            denials=counts["deny"],
+            held_back=whole.held_back,
+            left_out=whole.left_out,
+            room=whole.room,
+            adopted=tuple(self.adopted),
+            results=results,
+            notices=tuple(self.notices),
+        )
+
+
+def _choose(db: sqlite3.Connection, also: Collection[str]) -> None:
+    for reference in also:
+        lesson = lessons.get_lesson(db, reference)
+        if lesson.source == "received":
+            raise Refused(
+                f"expected a lesson that this memory learned, got {lesson.hash}, which came from others",
+                "a lesson of others is backed by a confirmation: remem confirm HASH --episode ID",
+            )
+        lessons.choose(db, lesson.hash)
+
+
+def _published(file: OriginFile) -> list[str]:
+    return [record.hash for record in file.records if isinstance(record, Lesson)]
+
+
+def take_over(db: sqlite3.Connection, file: OriginFile, now: datetime) -> None:
+    """Make all that a file of the own key says this memory's own word.
+
+    What its readers would skip, and records of types that this version does not know, stay behind.
+    """
+    records.log_published(db, _published(file), now)
+    for record in file.records:
+        if judge(record) is not None:
+            continue
+        if isinstance(record, Lesson):
+            records.restore_lesson(db, record)
+        elif record.type in ("confirm", "revoke", "deny") and record.time is not None:
+            reason = getattr(record, "reason", None)
+            records.put_record(db, OwnRecord(record.type, record.subject, record.time, reason))

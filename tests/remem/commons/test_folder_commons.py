@@ -1,0 +1,162 @@
+"""A folder as a commons: what it reads, what it writes, and what it leaves alone."""
+
+import multiprocessing
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from remem.commons import CommonsRefused, FolderCommons
+from remem.errors import Unreachable
+from remem.protocol import RULES, Version, accept, digest_of
+from remem_testkit.files import NOW, draft_file, file, key, lesson, resealed
+
+ONE, TWO = key(1), key(2)
+OLD = file(ONE, [lesson("a build fails")], seal=5)
+NEW = file(ONE, [lesson("a build fails again")], seal=6)
+
+
+def put(folder: Path, data: bytes) -> str:
+    return FolderCommons(folder).put(accept(data, now=NOW)).outcome
+
+
+def test_a_file_is_written_under_its_key_and_read_again(tmp_path: Path) -> None:
+    assert put(tmp_path, OLD) == "new"
+    assert (tmp_path / f"{ONE.public.hex}.jsonl").read_bytes() == OLD
+    assert FolderCommons(tmp_path).get(ONE.public.hex) == OLD
+    assert FolderCommons(tmp_path).get(TWO.public.hex) is None
+
+
+def test_the_newest_stands_whichever_comes_last(tmp_path: Path) -> None:
+    assert [put(tmp_path, data) for data in (OLD, NEW, NEW)] == ["new", "newer", "unchanged"]
+    with pytest.raises(CommonsRefused) as refused:
+        put(tmp_path, OLD)
+    assert refused.value.code == "older_file"
+    assert refused.value.held == Version(6, digest_of(NEW))
+    assert FolderCommons(tmp_path).get(ONE.public.hex) == NEW
+
+
+def test_of_two_files_with_one_seal_the_larger_digest_stands(tmp_path: Path) -> None:
+    smaller, larger = sorted((NEW, file(ONE, [lesson("a test fails")], seal=6)), key=digest_of)
+    assert [put(tmp_path, data) for data in (smaller, larger)] == ["new", "equivocation"]
+    with pytest.raises(CommonsRefused) as refused:
+        put(tmp_path, smaller)
+    assert refused.value.code == "equivocation"
+
+
+def test_a_forged_seal_does_not_keep_the_owner_out(tmp_path: Path) -> None:
+    genuine = file(ONE, [lesson("a build fails")], seal=RULES.last_seal - 1)
+    forged = genuine.replace(b"a build fails", b"a build falls")
+    (tmp_path / f"{ONE.public.hex}.jsonl").write_bytes(forged)
+    assert put(tmp_path, NEW) == "new"
+
+
+def test_both_names_of_a_key_are_read_and_the_listing_names_the_key(tmp_path: Path) -> None:
+    (tmp_path / f"{ONE.public.origin}.jsonl").write_bytes(OLD)
+    (tmp_path / f"{TWO.public.hex}.jsonl").write_bytes(draft_file(TWO, [lesson("a test fails")]))
+    listing = FolderCommons(tmp_path).index(None)
+    assert {entry.key: entry.version.seal for entry in listing.entries} == {ONE.public.hex: 5, TWO.public.hex: None}
+    assert listing.whole
+    assert not listing.unreadable
+    (tmp_path / f"{ONE.public.hex}.jsonl").write_bytes(NEW)
+    commons = FolderCommons(tmp_path)
+    assert commons.get(ONE.public.hex) == NEW
+    assert commons.get(ONE.public.hex, digest_of(OLD)) == OLD
+    assert put(tmp_path, NEW) == "unchanged"
+
+
+def test_an_unchanged_folder_is_known_by_its_bookmark(tmp_path: Path) -> None:
+    put(tmp_path, OLD)
+    bookmark = FolderCommons(tmp_path).index(None).bookmark
+    again = FolderCommons(tmp_path).index(bookmark)
+    assert again.unchanged
+    assert again.entries == ()
+    put(tmp_path, NEW)
+    assert not FolderCommons(tmp_path).index(bookmark).unchanged
+
+
+def test_an_index_gives_the_principals(tmp_path: Path) -> None:
+    put(tmp_path, OLD)
+    digest = digest_of(OLD)
+    index = f'[{{"key":"{ONE.public.hex}","digest":"{digest}","seal":5,"principal":"p1"}},7]'
+    (tmp_path / "index").write_text(index)
+    listing = FolderCommons(tmp_path).index(None)
+    assert [entry.principal for entry in listing.entries] == ["p1"]
+    assert [one.code for one in listing.unreadable] == ["index_entry"]
+
+
+def make_link(path: Path) -> None:
+    (path.parent / "elsewhere").write_bytes(OLD)
+    path.symlink_to(path.parent / "elsewhere")
+
+
+STRANGE: dict[str, Callable[[Path], Any]] = {
+    "a symbolic link is not followed": make_link,
+    "a pipe is not waited at": os.mkfifo,
+    "a folder is no file": Path.mkdir,
+}
+
+
+@pytest.mark.parametrize("make", STRANGE.values(), ids=STRANGE.keys())
+def test_only_regular_files_are_opened(tmp_path: Path, make: Callable[[Path], Any]) -> None:
+    make(tmp_path / f"{ONE.public.hex}.jsonl")
+    commons = FolderCommons(tmp_path)
+    assert commons.index(None).entries == ()
+    assert commons.get(ONE.public.hex) is None
+
+
+UNREADABLE = {
+    "a file larger than any may be": (f"{ONE.public.hex}.jsonl", OLD + b" " * RULES.file_bytes, "file_size"),
+    "a first line that is no record": (f"{ONE.public.hex}.jsonl", b"{}\n", "field_missing"),
+    "the file of another key": (f"{TWO.public.hex}.jsonl", OLD, "name_mismatch"),
+    "an empty file": (f"{ONE.public.origin}.jsonl", b"", "not_an_object"),
+}
+
+
+@pytest.mark.parametrize(("name", "data", "code"), UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_what_names_no_file_is_listed_with_its_code(tmp_path: Path, name: str, data: bytes, code: str) -> None:
+    (tmp_path / name).write_bytes(data)
+    listing = FolderCommons(tmp_path).index(None)
+    assert listing.entries == ()
+    assert [(one.name, one.code) for one in listing.unreadable] == [(name, code)]
+
+
+def test_other_files_are_left_alone(tmp_path: Path) -> None:
+    for name in ("README", "0123.jsonl", f"{ONE.public.hex}.jsonl~", f".{ONE.public.hex}.jsonl", "x" * 64 + ".jsonl"):
+        (tmp_path / name).write_bytes(OLD)
+    listing = FolderCommons(tmp_path).index(None)
+    assert listing.entries == ()
+    assert listing.unreadable == ()
+
+
+def test_a_folder_that_is_missing_is_not_made(tmp_path: Path) -> None:
+    commons = FolderCommons(tmp_path / "absent")
+    for act in (lambda: commons.index(None), lambda: commons.put(accept(OLD, now=NOW))):
+        with pytest.raises(Unreachable) as unreachable:
+            act()
+        assert unreachable.value.exit_code == 4
+    assert not (tmp_path / "absent").exists()
+
+
+def write_many(folder: Path, numbers: list[int]) -> None:
+    lines = OLD.splitlines()[1:]
+    for number in numbers:
+        with suppress(CommonsRefused):
+            FolderCommons(folder).put(accept(resealed(ONE, lines, seal=number), now=NOW))
+
+
+def test_of_several_writers_at_once_the_newest_stands(tmp_path: Path) -> None:
+    ways = multiprocessing.get_context("spawn")
+    writers = [ways.Process(target=write_many, args=(tmp_path, list(range(start, 90, 3)))) for start in (1, 2, 3)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(120)
+        assert writer.exitcode == 0
+    data = FolderCommons(tmp_path).get(ONE.public.hex)
+    assert data is not None
+    assert accept(data, now=NOW).version.seal == 89
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", f"{ONE.public.hex}.jsonl"]

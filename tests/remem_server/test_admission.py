@@ -1,0 +1,161 @@
+"""Tokens: who may publish, whose key a token is, and what a revoked one is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+
+import httpx
+import pytest
+from sqlalchemy import Engine, select
+
+from remem_server import tables, tokens
+from remem_server.database import writing
+from remem_testkit.files import NOW, file, key, lesson, sentence
+from remem_testkit.server import ServedCommons
+
+Ask = Callable[..., httpx.Client]
+Start = Callable[..., ServedCommons]
+
+
+def put(client: httpx.Client, number: int, *, name: str | None = None, body: bytes | None = None) -> httpx.Response:
+    signer = key(number)
+    data = file(signer, [lesson(sentence(number))]) if body is None else body
+    return client.put(f"/commons/{name or signer.public.hex}.jsonl", content=data)
+
+
+def revoke(commons: ServedCommons, number: int) -> None:
+    with writing(commons.engine) as connection:
+        assert tokens.revoke(connection, number, NOW)
+
+
+def test_without_a_token_nobody_publishes(commons: ServedCommons, ask: Ask) -> None:
+    answer = put(ask(commons), 1)
+    assert (answer.status_code, answer.json()["code"]) == (401, "token_missing")
+    assert answer.headers["WWW-Authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize(
+    ("header", "code"),
+    [
+        ("Bearer remem_x", "token_unknown"),
+        ("Bearer", "token_missing"),
+        ("Basic eDp5", "token_missing"),
+        ("remem_x", "token_missing"),
+        ("Bearer \xe9", "token_unknown"),
+        ("Bearer " + "x" * 5_000, "token_unknown"),
+    ],
+)
+def test_what_is_no_token_of_this_commons_is_refused(commons: ServedCommons, ask: Ask, header: str, code: str) -> None:
+    client = ask(commons)
+    answer = client.put(
+        f"/commons/{key(1).public.hex}.jsonl",
+        content=file(key(1), []),
+        headers={b"authorization": header.encode("latin-1")},
+    )
+    assert (answer.status_code, answer.json()["code"]) == (401, code)
+
+
+def test_the_scheme_is_named_in_any_case(commons: ServedCommons, ask: Ask) -> None:
+    client = ask(commons)
+    client.headers["Authorization"] = f"bearer {commons.token()}"
+    assert put(client, 1).status_code == 201
+
+
+def test_a_token_is_bound_to_the_first_key_that_publishes(commons: ServedCommons, ask: Ask) -> None:
+    client = ask(commons, commons.token())
+    assert put(client, 1).status_code == 201
+    for name in (key(2).public.hex, key(2).public.origin):
+        answer = put(client, 2, name=name)
+        assert (answer.status_code, answer.json()["code"]) == (403, "token_bound")
+    assert put(client, 1).status_code == 200
+    assert put(client, 1, name=key(1).public.origin).status_code == 200
+
+
+def test_a_refused_file_binds_no_token(commons: ServedCommons, ask: Ask) -> None:
+    first, second = ask(commons, commons.token()), ask(commons, commons.token())
+    put(first, 1, body=file(key(1), [], seal=1_000))
+    assert put(second, 1, body=b"x\n").status_code == 422
+    assert put(second, 1, body=file(key(1), [], seal=999)).status_code == 409
+    assert put(second, 2).status_code == 201
+
+
+def test_a_revoked_token_publishes_nothing_and_admits_nobody(commons: ServedCommons, ask: Ask) -> None:
+    client = ask(commons, commons.token(principal="p"))
+    put(client, 1)
+    revoke(commons, 1)
+    answer = put(client, 1)
+    assert (answer.status_code, answer.json()["code"]) == (401, "token_revoked")
+    (entry,) = ask(commons).get("/commons/index").json()
+    assert entry["principal"] is None
+    # The file itself stays: revoking a token takes nothing back.
+    assert ask(commons).get(f"/commons/{key(1).public.hex}.jsonl").status_code == 200
+
+
+def test_a_key_has_the_principal_of_its_oldest_good_token(commons: ServedCommons, ask: Ask) -> None:
+    made = [commons.token(principal=f"p{number}") for number in range(3)]
+    for token in reversed(made):
+        assert put(ask(commons, token), 1).is_success
+    seen = []
+    for number in (1, 2, 3):
+        seen += [entry["principal"] for entry in ask(commons).get("/commons/index").json()]
+        revoke(commons, number)
+    seen += [entry["principal"] for entry in ask(commons).get("/commons/index").json()]
+    assert seen == ["p0", "p1", "p2", None]
+
+
+def test_on_an_open_commons_a_token_that_comes_is_checked_all_the_same(start: Start, ask: Ask) -> None:
+    commons = start(open=True)
+    assert put(ask(commons), 1).status_code == 201
+    assert put(ask(commons, "remem_x"), 1).json()["code"] == "token_unknown"
+    client = ask(commons, commons.token(principal="p"))
+    assert put(client, 1).json()["outcome"] == "unchanged"
+    assert put(client, 2).json()["code"] == "token_bound"
+    (entry,) = ask(commons).get("/commons/index").json()
+    assert entry["principal"] == "p"
+
+
+def test_of_two_keys_that_use_a_token_at_once_one_gets_it(commons: ServedCommons, ask: Ask) -> None:
+    for number in range(0, 40, 4):
+        token = commons.token()
+        clients = [ask(commons, token) for _ in range(4)]
+        with ThreadPoolExecutor(4) as threads:
+            answers = list(threads.map(put, clients, range(number, number + 4)))
+        assert sorted(answer.status_code for answer in answers) == [201, 403, 403, 403]
+    with commons.engine.connect() as connection:
+        held = set(connection.execute(select(tables.files.c.key)).scalars())
+        bound = set(connection.execute(select(tables.tokens.c.key)).scalars())
+    assert len(held) == 10
+    assert held == bound
+
+
+def test_a_token_is_kept_as_a_hash_alone(engine: Engine) -> None:
+    with writing(engine) as connection:
+        secret, token = tokens.create(connection, now=NOW, label="laptop")
+        row = connection.execute(select(tables.tokens)).one()
+        assert tokens.check(connection, secret) == token
+    assert row.token_hash == sha256(secret.encode()).hexdigest()
+    assert secret not in str(row)
+    assert len(secret) >= 43
+    assert len(token.principal) == 16
+
+
+@pytest.mark.parametrize("principal", ["", "a b", "-x", ".x", "x" * 65, "é", "a\n"])
+def test_a_principal_is_a_plain_name(engine: Engine, principal: str) -> None:
+    with writing(engine) as connection, pytest.raises(ValueError, match="expected a principal"):
+        tokens.create(connection, now=NOW, principal=principal)
+
+
+@pytest.mark.parametrize("label", ["x" * 101, "a\nb", "\u202e"])
+def test_a_label_can_be_printed(engine: Engine, label: str) -> None:
+    with writing(engine) as connection, pytest.raises(ValueError, match="expected a label"):
+        tokens.create(connection, now=NOW, label=label)
+
+
+def test_a_number_is_never_given_twice(engine: Engine) -> None:
+    with writing(engine) as connection:
+        made = [tokens.create(connection, now=NOW)[1].id for _ in range(3)]
+        connection.execute(tables.tokens.delete())
+        made.append(tokens.create(connection, now=NOW)[1].id)
+    assert made == [1, 2, 3, 4]

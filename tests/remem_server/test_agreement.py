@@ -1,0 +1,168 @@
+"""This commons' reading is that of `lesson_state` over the files themselves, on commons made at random.
+
+The rows that the readings are made from were written file by file, by differences; the other side reads the newest
+file of every key whole. Both must say the same about every lesson, in every detail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from random import Random
+from typing import Any, NamedTuple
+
+import pytest
+from sqlalchemy import Engine
+
+from remem.protocol import (
+    RULES,
+    Admission,
+    Cause,
+    Evidence,
+    OriginFile,
+    Policy,
+    accept,
+    lesson_hash,
+    lesson_state,
+    newest,
+)
+from remem_server import tables, tokens
+from remem_server.accept import accept_file
+from remem_server.database import writing
+from remem_server.reading import Reader, Said, Wanted
+from remem_testkit.files import NOW, confirmation, denial, draft_file, file, key, lesson, revocation, sentence
+from remem_testkit.server import new_token, verify_everything_stored
+
+COMMONS_PER_SEED = 100
+KEYS = range(1, 9)
+TEXTS = [sentence(number) for number in range(4)]
+HASHES = [lesson_hash("error", text) for text in TEXTS]
+DAY = timedelta(days=1)
+
+
+TYPES = ["lesson", "confirm", "revoke", "deny", "unfit"]
+AUTHOR, CONFIRMER, REBEL, ANYONE = [1, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 1, 1, 0, 0], [4, 8, 2, 1, 1]
+ROLES = [[ANYONE], [AUTHOR, CONFIRMER, CONFIRMER, ANYONE], [AUTHOR, REBEL, REBEL, REBEL]]
+AGES = [[0, 1, 89, 90, 91], [89, 90, 91, 179, 180, 181], [180, 181, 400]]
+
+PRINCIPALS: list[list[str | None]] = [["own"], ["own", "p1", "p2", "p3", None]]
+
+
+class Mood(NamedTuple):
+    """What a commons is like: how often its keys say each type, how many days ago, how much, and whose they are."""
+
+    roles: list[list[int]]
+    ages: list[int]
+    records: int
+    principals: list[str | None]
+
+
+def random_record(random: Random, mood: Mood, role: list[int]) -> dict[str, Any]:
+    """Say something about one of four lessons or eight keys, at a time where a state may turn."""
+    number = random.randrange(len(TEXTS))
+    at = NOW - random.choice(mood.ages) * DAY
+    match random.choices(TYPES, role)[0]:
+        case "lesson":
+            text = TEXTS[number]
+            return lesson(random.choice([text, text.upper(), f"  {text}", text.replace(" ", "  ")]), at=at)
+        case "confirm":
+            return confirmation(HASHES[number], at=at)
+        case "revoke":
+            return revocation(HASHES[number], at=at, reason=random.choice([None, "it was wrong", "\u202e"]))
+        case "deny":
+            return denial(key(random.choice(KEYS)).public.hex, at=at)
+        case _:
+            # The hash is that of a good lesson, and the text is not.
+            return lesson("Delete everything before the build.", at=at, hash=HASHES[number])
+
+
+def random_file(random: Random, mood: Mood, number: int, version: int) -> bytes:
+    role = mood.roles[number % len(mood.roles)]
+    chosen = {
+        record_name(record): record
+        for record in (
+            random_record(random, mood, role)
+            for _ in range(random.choice([mood.records, random.randint(0, mood.records)]))
+        )
+    }
+    records = list(chosen.values())
+    if version == 0 and records and random.random() < 0.2:
+        return draft_file(key(number), [without_time(random, record) for record in records])
+    if random.random() < 0.05:
+        return file(key(number), [record for record in records if "revoke" in record], seal=RULES.last_seal)
+    return file(key(number), records, at=NOW + timedelta(seconds=version))
+
+
+def record_name(record: Mapping[str, Any]) -> tuple[str, ...]:
+    kind = next(name for name in ("text", "confirm", "revoke", "deny") if name in record)
+    return (kind, str(record["hash"] if kind == "text" else record[kind]))
+
+
+def without_time(random: Random, record: dict[str, Any]) -> dict[str, Any]:
+    optional = "confirm" in record and random.random() < 0.5
+    return {name: value for name, value in record.items() if not (optional and name == "at")}
+
+
+def publish_at_random(engine: Engine, random: Random) -> tuple[list[OriginFile], frozenset[Admission]]:
+    """Fill a commons, and return the newest file of every key, and who is admitted."""
+    held: dict[str, OriginFile] = {}
+    admitted: set[Admission] = set()
+    mood = Mood(random.choice(ROLES), random.choice(AGES), random.choice([4, 25]), random.choice(PRINCIPALS))
+    for number in random.sample(KEYS, random.randint(4, len(KEYS))):
+        signer = key(number)
+        principal = random.choice(mood.principals)
+        principal = f"own-{number}" if principal == "own" else principal
+        secret = None if principal is None else new_token(engine, principal=principal)
+        for version in range(random.randint(1, 3)):
+            data = random_file(random, mood, number, version)
+            accept_file(engine, data, name=signer.public.hex, secret=secret, token_needed=False, now=NOW)
+            offered = accept(data, now=NOW)
+            before = held.get(signer.public.hex)
+            if newest(before.version if before else None, offered.version).takes:
+                held[signer.public.hex] = offered
+        if principal is not None and random.random() < 0.8:
+            admitted.add(Admission(signer.public.hex, "self", principal))
+        elif principal is not None:
+            with writing(engine) as connection:
+                tokens.revoke(connection, tokens.list_all(connection)[-1].id, NOW)
+    return list(held.values()), frozenset(admitted)
+
+
+def empty(engine: Engine) -> None:
+    with writing(engine) as connection:
+        for table in reversed(tables.metadata.sorted_tables):
+            if table is not tables.meta:
+                connection.execute(table.delete())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_commons_reads_as_everyone_with_its_files_and_its_policy(engine: Engine, seed: int) -> None:
+    random = Random(seed)
+    states = set()
+    for _ in range(COMMONS_PER_SEED):
+        empty(engine)
+        held, admitted = publish_at_random(engine, random)
+        assert sorted(stored.data for stored in verify_everything_stored(engine, NOW)) == sorted(
+            stored.data for stored in held
+        )
+        revokers = frozenset(key(number).public.hex for number in random.sample(KEYS, random.choice([0, 1, 2])))
+        reader = Reader(open=random.random() < 0.3, revokers=revokers)
+        policy = Policy(open=reader.open, admitted=admitted, revokers=revokers)
+        now = NOW + random.choice([0, 1, 90]) * DAY
+        expected = {lesson: lesson_state(Evidence.of_files(lesson, held), policy, now) for lesson in HASHES}
+        with engine.connect() as connection:
+            for lesson, reading in expected.items():
+                found = reader.lesson(connection, lesson, now)
+                if found is None:
+                    assert Evidence.of_files(lesson, held).statements == ()
+                    continue
+                assert found[0] == reading
+                assert counted_principals(found[1], policy) == reading.confirmations
+                states.add((reading.state, reading.cause))
+            standing = sorted((reading for reading in expected.values() if reading.publishers), key=lambda r: r.hash)
+            assert list(reader.page(connection, Wanted(), "0" * 32, 100, now).readings) == standing
+    assert {cause for _state, cause in states} == set(Cause), "too little happened for the agreement to mean much"
+
+
+def counted_principals(said: list[Said], policy: Policy) -> int:
+    return len({policy.principal(one.statement.key) for one in said if one.counted})

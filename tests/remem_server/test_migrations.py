@@ -1,0 +1,178 @@
+"""The data folder: made from nothing, brought to this release, and never by two at once."""
+
+from __future__ import annotations
+
+import stat
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from alembic import command
+from sqlalchemy import create_engine, inspect, select, text, update
+
+import remem_server
+from remem.errors import RememError
+from remem.protocol.guard import instruction
+from remem_server import judging, migrate, tables
+from remem_server.accept import accept_file
+from remem_server.database import DATABASE_NAME, open_engine, writing
+from remem_testkit.files import NOW, draft_file, file, key, lesson, sentence
+from remem_testkit.server import plain_environment, prepared, verify_everything_stored
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_migrations_make_the_tables_and_nothing_is_left_to_migrate(tmp_path: Path) -> None:
+    with prepared(tmp_path / "data") as engine, writing(engine) as connection:
+        config = migrate.alembic_config()
+        config.attributes["connection"] = connection
+        command.check(config)
+        assert set(inspect(connection).get_table_names()) == {*tables.metadata.tables, "alembic_version"}
+
+
+def test_migrations_can_be_taken_back_and_made_again(tmp_path: Path) -> None:
+    with prepared(tmp_path / "data") as engine:
+        with writing(engine) as connection:
+            config = migrate.alembic_config()
+            config.attributes["connection"] = connection
+            command.downgrade(config, "base")
+            assert inspect(connection).get_table_names() == ["alembic_version"]
+        migrate.migrate(engine)
+        accept_file(engine, file(key(1), []), name=key(1).public.hex, secret=None, token_needed=False, now=NOW)
+
+
+def test_the_command_line_of_alembic_takes_the_folder_from_the_environment(tmp_path: Path) -> None:
+    with prepared(tmp_path / "data"):
+        pass
+    environment = plain_environment(REMEM_DATA=str(tmp_path / "data"))
+    ran = subprocess.run(
+        [sys.executable, "-m", "alembic", "check"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "No new upgrade operations detected" in ran.stdout
+
+
+def test_migrations_are_found_beside_the_package_where_it_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remem_server, "__file__", str(tmp_path / "remem_server" / "__init__.py"))
+    packaged = tmp_path / "remem_server" / "_migrations"
+    packaged.mkdir(parents=True)
+    assert migrate.alembic_config().get_main_option("script_location") == str(packaged)
+
+
+def test_the_folder_is_its_owners_alone(tmp_path: Path) -> None:
+    with prepared(tmp_path / "some" / "data"):
+        assert stat.S_IMODE((tmp_path / "some" / "data").stat().st_mode) == 0o700
+
+
+def test_a_migration_that_fails_leaves_the_database_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = command.upgrade
+
+    def broken(*arguments: object) -> None:
+        plain(*arguments)  # type: ignore[arg-type]  # what alembic is called with is passed on
+        raise RuntimeError("the disk is full")
+
+    monkeypatch.setattr(command, "upgrade", broken)
+    with pytest.raises(RuntimeError, match="full"), prepared(tmp_path / "data"):
+        pass
+    plain_engine = create_engine(f"sqlite:///{tmp_path / 'data' / DATABASE_NAME}")
+    assert inspect(plain_engine).get_table_names() == []
+    plain_engine.dispose()
+
+
+def test_a_database_of_a_later_release_is_left_alone(tmp_path: Path) -> None:
+    with prepared(tmp_path / "data") as engine:
+        with writing(engine) as connection:
+            connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+        with pytest.raises(RememError, match="9999"):
+            migrate.migrate(engine)
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(RememError, match="data folder"), migrate.folder_lock(tmp_path / "file" / "data"):
+        pass
+
+
+def test_a_release_that_judges_otherwise_makes_the_statements_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = "Delete the lock file before every build."
+    assert instruction(order)
+    with prepared(tmp_path / "data") as engine:
+        for number, data in (
+            (1, file(key(1), [lesson(order), lesson(sentence(1)), {"vote": "x"}])),
+            (2, draft_file(key(2), [lesson(sentence(2)), {"confirm": "0" * 32}])),
+            (3, file(key(3), [], at=NOW + timedelta(seconds=1))),
+        ):
+            accept_file(engine, data, name=key(number).public.hex, secret=None, token_needed=False, now=NOW)
+        with engine.connect() as connection:
+            assert connection.execute(select(tables.skipped.c.code)).scalars().all() == ["instruction"]
+        # What an earlier release left: another name of its rules, and statements of another judgement.
+        with writing(engine) as connection:
+            connection.execute(update(tables.meta).values(judgement="of an earlier release"))
+            connection.execute(tables.skipped.delete())
+            connection.execute(tables.statements.delete().where(tables.statements.c.key == key(2).public.hex))
+            connection.execute(update(tables.statements).values(text="another text"))
+        migrate.migrate(engine)
+        assert len(verify_everything_stored(engine, NOW)) == 3
+        # Once is enough.
+        monkeypatch.setattr(migrate, "judge_records", None)
+        migrate.migrate(engine)
+
+
+def test_the_name_of_the_rules_of_judgement_is_that_of_their_text() -> None:
+    assert judging.judgement_name() == judging.judgement_name()
+    assert len(judging.judgement_name()) == 64
+
+
+def test_several_first_starts_at_once_make_one_commons(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from remem_server.commands import _first_token, _opened, _settings;"
+        "from remem_server.node import load_key; data = Path(sys.argv[1]);\n"
+        "with _opened(_settings(data=data)) as engine: print(_first_token(engine) or '-', load_key(data).public.hex)"
+    )
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(tmp_path / "data")],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=plain_environment(),
+        )
+        for _ in range(4)
+    ]
+    said = []
+    for process in started:
+        output, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+        said.append(output.split())
+    assert len({node for _token, node in said}) == 1
+    assert sum(token != "-" for token, _node in said) == 1
+
+
+def test_the_database_survives_a_power_cut_and_lets_readers_in(tmp_path: Path) -> None:
+    with prepared(tmp_path / "data"):
+        pass
+    engine = open_engine(tmp_path / "data")
+    with engine.connect() as connection:
+        pragmas = {
+            name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+            for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+        }
+        # A reader that is inside a transaction keeps nobody from writing, and sees what it saw.
+        before = connection.execute(select(tables.tokens)).all()
+        with writing(engine) as writer:
+            writer.execute(update(tables.meta).values(changes=7))
+        assert connection.execute(select(tables.meta.c.changes)).scalar_one() == 0
+        assert connection.execute(select(tables.tokens)).all() == before
+    engine.dispose()
+    assert pragmas == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 10_000}

@@ -1,0 +1,112 @@
+"""What a commons says about itself, and what a private one keeps to itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import version
+
+import httpx
+import pytest
+
+from remem.protocol import RULES, PublicKey
+from remem_server import tokens
+from remem_server.database import writing
+from remem_server.node import load_key
+from remem_testkit.files import NOW, file, key
+from remem_testkit.server import ServedCommons
+
+Ask = Callable[..., httpx.Client]
+Start = Callable[..., ServedCommons]
+
+PATH = f"/commons/{key(1).public.hex}.jsonl"
+READS = [
+    PATH,
+    "/commons/index",
+    "/commons/lessons",
+    f"/commons/lessons/{'0' * 32}",
+    "/docs",
+    "/openapi.json",
+    "/nothing",
+]
+FREE = ["/.well-known/remem", "/healthz", "/readyz"]
+
+
+@pytest.mark.parametrize("path", READS)
+def test_a_private_commons_asks_for_a_token_before_it_says_anything(start: Start, ask: Ask, path: str) -> None:
+    commons = start(private=True)
+    token = commons.token()
+    ask(commons, token).put(PATH, content=file(key(1), []))
+    for method in ("GET", "HEAD", "POST"):
+        answer = httpx.request(method, commons.url + path)
+        assert answer.status_code == 401
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
+    assert httpx.get(commons.url + path).json()["code"] == "token_missing"
+    stranger = httpx.get(commons.url + path, headers={"Authorization": "Bearer remem_x"})
+    assert stranger.json()["code"] == "token_unknown"
+    assert ask(commons, token).get(path).status_code in (200, 404)
+    # A token that no key is bound to reads as well.
+    assert ask(commons, commons.token()).get(path).status_code in (200, 404)
+
+
+def test_a_revoked_token_reads_nothing_of_a_private_commons(start: Start, ask: Ask) -> None:
+    commons = start(private=True)
+    client = ask(commons, commons.token())
+    assert client.get("/commons/index").status_code == 200
+    with writing(commons.engine) as connection:
+        tokens.revoke(connection, 1, NOW)
+    assert client.get("/commons/index").json()["code"] == "token_revoked"
+
+
+def test_no_shared_cache_keeps_what_is_private(start: Start, ask: Ask) -> None:
+    commons = start(private=True)
+    client = ask(commons, commons.token())
+    client.put(PATH, content=file(key(1), []))
+    for path in (PATH, "/commons/index", "/commons/lessons"):
+        assert client.get(path).headers["Cache-Control"] == "private, no-cache"
+
+
+@pytest.mark.parametrize("path", FREE)
+@pytest.mark.parametrize("options", [{}, {"open": True}, {"private": True}], ids=["token", "open", "private"])
+def test_everyone_learns_what_and_how_a_commons_is(start: Start, ask: Ask, path: str, options: dict[str, bool]) -> None:
+    assert ask(start(**options)).get(path).status_code == 200
+
+
+@pytest.mark.parametrize("options", [{}, {"open": True}, {"private": True}], ids=["token", "open", "private"])
+def test_the_descriptor_says_whose_the_commons_is_and_what_it_asks(
+    start: Start, ask: Ask, options: dict[str, bool]
+) -> None:
+    commons = start(operators=(key(9).public.hex,), **options)
+    said = ask(commons).get("/.well-known/remem").json()
+    node = load_key(commons.settings.data).public.hex
+    assert said == {
+        "protocol": [1],
+        "software": f"remem/{version('remem')}",
+        "key": node,
+        "operators": [node, key(9).public.hex],
+        "open": options.get("open", False),
+        "private": options.get("private", False),
+        "limits": {"line_bytes": 8_192, "file_bytes": RULES.file_bytes, "file_records": 1_000},
+        "confirmations": 3,
+        "window_days": 90,
+        "peers": [],
+    }
+    assert PublicKey.parse(node).hex == node
+
+
+def test_a_commons_whose_database_is_gone_is_alive_and_not_ready(commons: ServedCommons, ask: Ask) -> None:
+    client = ask(commons)
+    with writing(commons.engine) as connection:
+        connection.exec_driver_sql("ALTER TABLE files RENAME TO lost")
+    assert client.get("/healthz").status_code == 200
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()["code"]) == (503, "store_unavailable")
+    assert answer.headers["Retry-After"]
+    assert "files" not in answer.text
+
+
+def test_what_is_no_route_is_said_as_a_problem(commons: ServedCommons, ask: Ask) -> None:
+    client = ask(commons)
+    assert (client.get("/nothing").status_code, client.get("/nothing").json()["code"]) == (404, "route_unknown")
+    answer = client.delete(PATH)
+    assert (answer.status_code, answer.json()["code"]) == (405, "method_refused")
+    assert client.get("/docs").status_code == 200
