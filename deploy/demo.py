@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -55,7 +56,14 @@ class Memory:
     def run(self, *words: str, given: str | None = None, shown: bool = True) -> str:
         """Run one command of this memory and return what it printed."""
         if shown:
-            print(f"\n  {self.name}$ remem {shlex.join(words)}"[:WIDTH])
+            print(
+                textwrap.fill(
+                    f"{self.name}$ remem {shlex.join(words)}",
+                    WIDTH,
+                    initial_indent="\n  ",
+                    subsequent_indent="        ",
+                )
+            )
         done = subprocess.run(
             [BIN / "remem", *words],
             input=given,
@@ -70,7 +78,7 @@ class Memory:
             sys.exit(f"the demo stopped: remem {shlex.join(words)} ended with {done.returncode}\n{done.stderr}")
         if shown:
             for line in (done.stdout + done.stderr).splitlines():
-                print(f"    {line[:WIDTH]}")
+                print(textwrap.fill(line, WIDTH, initial_indent="    ", subsequent_indent="        "))
         return done.stdout
 
     def ask(self, *words: str) -> object:
@@ -82,10 +90,12 @@ class Memory:
         self.run("init", shown=False)
         self.run("project", "add", shown=False)
 
-    def live(self, *events: dict[str, str]) -> None:
-        """Meet failures, and sleep over them."""
+    def live(self, *events: dict[str, str]) -> list[str]:
+        """Meet failures and sleep over them; return the episodes that met a lesson of others."""
         self.run("remember", given="".join(json.dumps(event) + "\n" for event in events), shown=False)
-        self.run("sleep", shown=False)
+        night = self.ask("sleep")
+        assert isinstance(night, dict)
+        return [meeting["episode"] for meeting in night["lessons"]["meetings"]]
 
 
 def tell(text: str) -> None:
@@ -157,11 +167,8 @@ def confirm(memory: Memory, url: str, lesson: str) -> None:
     memory.run("pull", url, shown=False)
     # An episode confirms only what was received before it, and times count in seconds.
     time.sleep(1.1)
-    memory.live(error("Bash: docker compose up", CONFLICT, "thursday", memory.project))
-    episodes = memory.ask("show", lesson)
-    assert isinstance(episodes, dict)
-    episode = str(episodes["meetings"][0]["episode"])
-    memory.run("confirm", lesson[:16], "--episode", episode)
+    met = memory.live(error("Bash: docker compose up", CONFLICT, "thursday", memory.project))
+    memory.run("confirm", lesson[:16], "--episode", met[0])
     memory.run("share", url, shown=False)
 
 

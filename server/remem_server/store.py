@@ -66,12 +66,10 @@ class Snapshot:
     """A key's file as it stood at one moment: enough to accept its successor cheaply.
 
     Attributes:
-        key: whose file it is.
         version: its seal and digest.
         verified: its verified lines with their topics; None for a file of draft 0.
     """
 
-    key: str
     version: Version
     verified: Verified | None
 
@@ -172,7 +170,7 @@ def snapshot(connection: Connection, key: str) -> Snapshot | None:
     if row is None:
         return None
     verified = None if row.seal is None else _verified(key, row.data, row.topics)
-    return Snapshot(key, Version(row.seal, row.digest), verified)
+    return Snapshot(Version(row.seal, row.digest), verified)
 
 
 def _verified(key: str, data: bytes, topics: str) -> Verified:

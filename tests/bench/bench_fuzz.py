@@ -15,6 +15,7 @@ A finding is printed with its bytes in hex, and the run ends with 1. A case depe
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import random
 import sys
@@ -35,10 +36,12 @@ from bench.mutants import (
     LINES,
     OBJECTS,
     any_value,
+    carried_file,
     mutated_bytes,
     mutated_fields,
+    resealed_file,
     signed,
-    signed_file,
+    signed_bytes,
     spelled,
 )
 from remem.protocol import (
@@ -97,6 +100,24 @@ def heard(files: Sequence[OriginFile], codes: Counter[str]) -> None:
         codes[f"read as {reading.state.value}, {reading.cause.value}"] += bool(reading.why)
 
 
+def ask_spelling(data: bytes) -> None:
+    """Ask of an accepted line that it is spelled in the one way."""
+    longer: list[str] = []  # fractions that have a shorter spelling, or one with an exponent
+
+    def fraction(text: str) -> float:
+        if repr(float(text)) != text:
+            longer.append(text)
+        return float(text)
+
+    def ordered(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        names = [name for name, _ in pairs]
+        ask(names == sorted(set(names)), "a field is out of order, or there twice")
+        return dict(pairs)
+
+    value = json.loads(data, object_pairs_hook=ordered, parse_float=fraction)
+    ask(bool(longer) or spelled(value) == data, "a line in another spelling")
+
+
 def line_case(data: bytes, codes: Counter[str], forgery: bool) -> None:
     try:
         record = parse_record(data)
@@ -106,6 +127,7 @@ def line_case(data: bytes, codes: Counter[str], forgery: bool) -> None:
         return
     codes[f"accepted {record.type}"] += 1
     ask(record.line == data, "the line does not come back")
+    ask_spelling(data)
     ask(not forgery or data in LINES, "a line is accepted that nobody signed")
     fault = judge(record)
     codes["judged well" if fault is None else f"judged {fault.code}"] += 1
@@ -115,6 +137,7 @@ def visible(data: bytes, verified: Verified | None) -> tuple[OriginFile | None, 
     try:
         one = accept(data, now=NOW, verified=verified)
     except ProtocolError as error:
+        ask(str(error).isascii() and len(str(error)) < 400, f"the message {error}")
         return None, (error.code, error.line, error.expected, error.got)
     return one, (one.data, one.digest, one.key, one.seal, one.lines, one.topics, one.records)
 
@@ -138,18 +161,24 @@ def file_case(data: bytes, codes: Counter[str], forgery: bool) -> None:
 def case(choose: random.Random) -> tuple[bytes, Callable[[bytes, Counter[str], bool], None], bool]:
     """Make one case: its bytes, the door that they come in by, and whether no owner had a hand in it."""
     match choose.randrange(20):
-        case 0 | 1 | 2 | 3 | 4:
+        case 0 | 1 | 2 | 3:
             return mutated_bytes(choose, choose.choice(LINES)), line_case, True
-        case 5:
+        case 4:
             line = signed(mutated_fields(choose, choose.choice(OBJECTS)))
             data = mutated_bytes(choose, line)
             return data, line_case, data != line
-        case 6:
+        case 5:
             return spelled(any_value(choose)), line_case, True
-        case 7:
+        case 6:
+            return spelled(mutated_fields(choose, choose.choice(OBJECTS))), line_case, True
+        case 7 | 8:
+            return signed_bytes(choose, choose.choice(OBJECTS)), line_case, False
+        case 9:
             return mutated_bytes(choose, choose.choice(FILES)), file_case, True
-        case 8 | 9 | 10 | 11:
-            return signed_file(choose), file_case, False
+        case 10:
+            return carried_file(choose), file_case, True
+        case 11 | 12 | 13:
+            return resealed_file(choose), file_case, False
         case _:
             return signed(mutated_fields(choose, choose.choice(OBJECTS))), line_case, False
 

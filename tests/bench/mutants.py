@@ -252,9 +252,23 @@ def signed(fields: Fields) -> bytes:
     return spelled({**fields, "sig": signer.sign(spelled(fields)).hex()})
 
 
+def signed_bytes(choose: random.Random, fields: Fields) -> bytes:
+    """Spoil the spelling of an object, and sign what came of it: nothing but the spelling is wrong."""
+    signer = OF_HEX.get(fields.get("key", ""), KEYS[0])
+    body = spelled({name: value for name, value in fields.items() if name != "sig"})
+    if choose.randrange(2):
+        body = mutated_bytes(choose, body)
+    else:
+        twice = body.split(b",")
+        twice.insert(choose.randrange(len(twice)), choose.choice(twice))
+        body = b",".join(twice)
+    before, _, behind = body.rpartition(b'"v":')
+    return before + b'"sig":"' + signer.sign(body).hex().encode() + b'","v":' + behind
+
+
 def sealed(choose: random.Random, signer: SigningKey, lines: Sequence[bytes]) -> bytes:
     """Seal lines, and often enough say something else than what is true of them."""
-    behind = b"".join(line + b"\n" for line in lines)
+    behind = joined(lines)
     fields: Fields = {
         "v": 1,
         "key": signer.public.hex,
@@ -270,26 +284,39 @@ def sealed(choose: random.Random, signer: SigningKey, lines: Sequence[bytes]) ->
     return signed(fields) + b"\n" + behind
 
 
-def signed_file(choose: random.Random) -> bytes:
-    """Change some lines of a file, sign them again or leave them, and seal it again or leave its seal."""
-    data = choose.choice(FILES)
-    lines = data.split(b"\n")[:-1]
-    first = json.loads(lines[0])
-    lines = lines[1:] if "seal" in first else lines
+def changed_lines(choose: random.Random, lines: list[bytes]) -> list[bytes]:
+    """Change up to two lines of a file: add, move, repeat, drop, or change and sign again."""
+    lines = list(lines)
     for _ in range(choose.randrange(3)):
-        change = choose.randrange(len(lines) + 1)
+        at = choose.randrange(len(lines) + 1)
         match choose.randrange(6):
             case 0:
-                lines.insert(change, choose.choice(LINES))
+                lines.insert(at, choose.choice(LINES))
             case 1:
                 choose.shuffle(lines)
-            case 2 if change < len(lines):
-                lines.insert(choose.randrange(len(lines) + 1), lines[change])
-            case 3 if change < len(lines):
-                del lines[change]
-            case _ if change < len(lines):
-                lines[change] = signed(mutated_fields(choose, json.loads(lines[change])))
+            case 2 if at < len(lines):
+                lines.insert(choose.randrange(len(lines) + 1), lines[at])
+            case 3 if at < len(lines):
+                del lines[at]
+            case _ if at < len(lines):
+                lines[at] = signed(mutated_fields(choose, json.loads(lines[at])))
+    return lines
+
+
+def resealed_file(choose: random.Random) -> bytes:
+    """Change the lines of a file as its key's owner, and seal them or leave them without a seal."""
+    lines = choose.choice(FILES).split(b"\n")[:-1]
+    first = json.loads(lines[0])
+    lines = changed_lines(choose, lines[1:] if "seal" in first else lines)
     signer = OF_HEX[first["key"]] if choose.randrange(20) else choose.choice(KEYS)
-    if choose.randrange(8):
-        return sealed(choose, signer, lines)
+    return sealed(choose, signer, lines) if choose.randrange(8) else joined(lines)
+
+
+def carried_file(choose: random.Random) -> bytes:
+    """Change the lines of a sealed file as whoever carries it could, and leave its seal."""
+    lines = choose.choice([data for data in FILES if b'"seal":' in data]).split(b"\n")[:-1]
+    return joined([lines[0], *changed_lines(choose, lines[1:])])
+
+
+def joined(lines: Sequence[bytes]) -> bytes:
     return b"".join(line + b"\n" for line in lines)

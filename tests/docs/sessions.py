@@ -8,6 +8,7 @@ number of lines.
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -55,18 +56,28 @@ def matches(shown: str, came: str) -> bool:
     return re.fullmatch(pattern, came.rstrip() + "\n" if came.strip() else "") is not None
 
 
-def run(step: Step, environment: Mapping[str, str], folder: Path, spell: Callable[[str], str]) -> str | None:
-    """Run one step; return what is wrong, or None where the output is the one that is shown."""
-    done = subprocess.run(
-        ["/bin/sh", "-c", spell(step.command)],
-        env=dict(environment),
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    if matches(spell(step.output), done.stdout):
-        return None
-    return f"line {step.line}: $ {step.command}\nshown:\n{spell(step.output)}\ncame:\n{done.stdout}"
+class Shell:
+    """Runs the steps of sessions one after the other, in one folder as a person's shell does."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str], spell: Callable[[str], str]) -> None:
+        self.folder = folder
+        self.place = folder / ".place"
+        self.environment = dict(environment)
+        self.spell = spell
+
+    def run(self, step: Step) -> str | None:
+        """Run one step; return what is wrong, or None where the output is the one that is shown."""
+        done = subprocess.run(
+            ["/bin/sh", "-c", f"{self.spell(step.command)}\npwd -P > {shlex.quote(str(self.place))}"],
+            env=self.environment,
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        self.folder = Path(self.place.read_text().strip())
+        if matches(self.spell(step.output), done.stdout):
+            return None
+        return f"line {step.line}: $ {step.command}\nshown:\n{self.spell(step.output)}\ncame:\n{done.stdout}"

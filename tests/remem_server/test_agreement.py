@@ -39,12 +39,10 @@ TEXTS = [sentence(number) for number in range(4)]
 HASHES = [lesson_hash("error", text) for text in TEXTS]
 DAY = timedelta(days=1)
 
-
 TYPES = ["lesson", "confirm", "revoke", "deny", "unfit"]
 AUTHOR, CONFIRMER, REBEL, ANYONE = [1, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 1, 1, 0, 0], [4, 8, 2, 1, 1]
 ROLES = [[ANYONE], [AUTHOR, CONFIRMER, CONFIRMER, ANYONE], [AUTHOR, REBEL, REBEL, REBEL]]
 AGES = [[0, 1, 89, 90, 91], [89, 90, 91, 179, 180, 181], [180, 181, 400]]
-
 PRINCIPALS: list[list[str | None]] = [["own"], ["own", "p1", "p2", "p3", None]]
 
 
@@ -78,14 +76,10 @@ def random_record(random: Random, mood: Mood, role: list[int]) -> dict[str, Any]
 
 def random_file(random: Random, mood: Mood, number: int, version: int) -> bytes:
     role = mood.roles[number % len(mood.roles)]
-    chosen = {
-        record_name(record): record
-        for record in (
-            random_record(random, mood, role)
-            for _ in range(random.choice([mood.records, random.randint(0, mood.records)]))
-        )
-    }
-    records = list(chosen.values())
+    count = random.choice([mood.records, random.randint(0, mood.records)])
+    said = [random_record(random, mood, role) for _ in range(count)]
+    # A file says each type and subject once.
+    records = list({record_name(record): record for record in said}.values())
     if version == 0 and records and random.random() < 0.2:
         return draft_file(key(number), [without_time(random, record) for record in records])
     if random.random() < 0.05:

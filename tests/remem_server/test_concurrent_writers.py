@@ -8,8 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import httpx
+import pytest
 
 from remem.protocol import accept, digest_of
+from remem_server import database
 from remem_testkit.files import NOW, confirmation, draft_file, file, key, lesson, sentence
 from remem_testkit.server import ServedCommons, verify_everything_stored
 
@@ -110,6 +112,21 @@ def test_a_reader_that_follows_the_cursor_misses_no_change_of_writers_at_work(st
     for _ in range(writers):
         follow()
     assert followed == {entry["key"]: entry["digest"] for entry in reader.get("/commons/index").json()}
+
+
+def test_a_writer_that_waits_too_long_is_told_to_come_again(
+    start: Start, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_BUSY_SECONDS", 0.1)
+    commons = start(open=True)
+    client = ask(commons)
+    with database.writing(commons.engine):
+        answer = client.put(PATH, content=file(ME, []))
+        assert (answer.status_code, answer.json()["code"]) == (503, "store_unavailable")
+        assert answer.headers["Retry-After"]
+        # Readers do not wait for a writer.
+        assert client.get("/commons/index").json() == []
+    assert client.put(PATH, content=file(ME, [])).status_code == 201
 
 
 def test_a_reader_always_gets_one_whole_file(commons: ServedCommons, ask: Ask) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,10 @@ from remem_server.app import create_app
 from remem_testkit.server import make_settings
 
 
-def leaves(kind: type[Exception]) -> Iterator[type[Exception]]:
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def leaves(kind: Any) -> Iterator[Any]:
     below = kind.__subclasses__()
     if not below:
         yield kind
@@ -39,8 +43,19 @@ def test_every_refusal_has_a_status_and_says_what_it_is(kind: Any) -> None:
     assert kind.code.replace("_", "").isalnum()
 
 
+def test_the_table_of_protocol_md_has_every_refusal_of_this_commons() -> None:
+    text = (ROOT / "PROTOCOL.md").read_text(encoding="utf-8")
+    table = re.findall(r"^\| `(\w+)` \| (\d{3}) \| (.+) \|$", text, re.MULTILINE)
+    ours = [
+        (kind.code, str(int(problems.status_of(kind))), (kind.__doc__ or "").splitlines()[0])
+        for kind in leaves(errors.CommonsError)
+        if kind.__module__ == errors.__name__
+    ]
+    assert sorted(table) == sorted(ours)
+
+
 def test_no_two_refusals_share_a_code() -> None:
-    codes = [kind.code for kind in KINDS]  # type: ignore[attr-defined]  # each of them has one
+    codes = [kind.code for kind in KINDS]
     assert len(set(codes)) == len(codes)
 
 

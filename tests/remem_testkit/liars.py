@@ -37,7 +37,11 @@ class Liar:
 
 def answer(body: bytes, status: str = "200 OK", headers: Mapping[str, str] | None = None) -> bytes:
     """Spell an answer of HTTP."""
-    named = {"Content-Length": str(len(body)), **{k.replace("_", "-"): v for k, v in (headers or {}).items()}}
+    named = {
+        "Content-Length": str(len(body)),
+        "Connection": "close",
+        **{k.replace("_", "-"): v for k, v in (headers or {}).items()},
+    }
     head = "".join(f"{name}: {value}\r\n" for name, value in named.items())
     return f"HTTP/1.1 {status}\r\n{head}\r\n".encode() + body
 

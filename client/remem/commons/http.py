@@ -17,6 +17,7 @@ import ssl
 import zlib
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
@@ -199,12 +200,21 @@ class HttpCommons:
         if self._lost:
             raise Unreachable(f"expected an answer from {self.target}, got none before")
 
+        request = self._client.build_request(method, self.target + path, headers=headers, content=content)
+
         def exchange() -> _Answer:
-            with self._client.stream(method, self.target + path, headers=headers, content=content) as response:
+            with closing(self._send(request)) as response:
                 good = response.status_code < httpx.codes.MULTIPLE_CHOICES
                 return _Answer(response.status_code, response.headers, _read(response, most if good else SMALL_ANSWER))
 
         return self._bounded(exchange)
+
+    def _send(self, request: httpx.Request) -> httpx.Response:
+        """Send a request, twice where there was no answer at all: a kept connection may just have been closed."""
+        try:
+            return self._client.send(request, stream=True)
+        except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
+            return self._client.send(request, stream=True)
 
     def _bounded(self, exchange: Callable[[], _Answer]) -> _Answer:
         future = self._workers.submit(exchange)

@@ -29,6 +29,9 @@ _STATUS: Final = re.compile(
     r"\b(?:exit(?:ed)?|returned?)\b[^\n\d]{0,24}?\b(?:code|status)\b:?\s*(\d{1,3})\b|^exit (\d{1,3})$", re.IGNORECASE
 )
 
+# A status and what went wrong, on one line.
+_STATUS_HEAD: Final = re.compile(r"^exit(?:ed)?(?: with)? (?:code|status):? \d{1,3}\s*[:;,.-]\s+(?=\S)", re.I)
+
 # A person stopped the call: nothing failed.
 _STOPPED: Final = re.compile(
     r"interrupted by (?:the )?user|user (?:doesn't want|does not want|rejected|declined|denied|chose not|decided not)"
@@ -110,13 +113,17 @@ _OPENING: Final = 8
 
 
 class Failure(NamedTuple):
-    """What one line of a report says: who, where, what; None and "" where it does not say."""
+    """What one line of a report says: who, where, what; None and "" where it does not say.
+
+    `is_marked` tells that the line is marked as an error ("fatal:"), whatever its words are.
+    """
 
     status: int | None
     program: str | None = None
     language: str | None = None
     rule: str | None = None
     message: str = ""
+    is_marked: bool = False
 
 
 class _Line(NamedTuple):
@@ -125,6 +132,7 @@ class _Line(NamedTuple):
     program: str | None = None
     language: str | None = None
     rule: str | None = None
+    is_marked: bool = False
 
 
 def is_stopped(report: str) -> bool:
@@ -152,7 +160,14 @@ def read_failures(report: str) -> list[Failure]:
     if not ranked:
         return [Failure(status)]
     return [
-        Failure(status, line.program or _program(text, line.message), line.language, line.rule, line.message)
+        Failure(
+            status,
+            line.program or _program(text, line.message),
+            line.language,
+            line.rule,
+            line.message,
+            line.is_marked,
+        )
         for line in ranked[:MAX_CANDIDATES]
     ]
 
@@ -208,6 +223,7 @@ def _stripped(rest: str) -> _Line:
     """Take off, layer by layer, what stands before the message."""
     score = 0
     program = language = rule = None
+    is_marked = False
     before = ""
     while rest != before:
         before = rest
@@ -229,10 +245,11 @@ def _stripped(rest: str) -> _Line:
             language, score = "Ruby" if found[1] else "shell", score + 1
         elif found := _LEVEL.match(rest):
             program, score = program or ("git" if found[0].startswith("fatal:") else None), score + 1
+            is_marked = is_marked or not found[0].lower().startswith("w")
         else:
             break
         rest = rest[found.end() :]
-    return _Line(score, rest.strip(), program, language, rule)
+    return _Line(score, rest.strip(), program, language, rule, is_marked)
 
 
 def _program(text: str, message: str) -> str | None:

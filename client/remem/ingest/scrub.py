@@ -49,7 +49,9 @@ _INTRODUCES: Final = frozenset(
     table tag team ticket topic user username volume worktree workspace
     """.split()
 )
-_INTRODUCES_BY_COLON: Final = frozenset("identifier import missing symbol undeclared undefined unknown unresolved".split())
+_INTRODUCES_BY_COLON: Final = frozenset(
+    "identifier import missing symbol undeclared undefined unknown unresolved".split()
+)
 _MAY_FOLLOW: Final = FRAME | frozenset(
     """
     access attribute closed conflict connection error exists exist expected failed failure fails file files found id

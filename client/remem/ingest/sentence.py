@@ -99,7 +99,8 @@ def _speaker(failure: Failure) -> str:
 
 def _says_something(detail: Scrubbed, failure: Failure) -> bool:
     """Tell whether what is left of a message would help anyone: it names a fault, and more of it shows than hides."""
-    if detail.content < 1 or not (failure.rule or names_fault(detail.text) or detail.content >= 4):
+    names_it = failure.is_marked or failure.rule or names_fault(detail.text)
+    if detail.content < 1 or not (names_it or detail.content >= 4):
         return False
     by_signal = bool(failure.status and failure.status >= 124)
     known = detail.content + bool(failure.program or failure.language) + bool(failure.rule) + by_signal

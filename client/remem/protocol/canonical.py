@@ -75,10 +75,8 @@ def encode(fields: Mapping[str, JSON]) -> bytes:
     return line
 
 
-def _encoding_error(line: bytes, error: UnicodeDecodeError) -> ProtocolError:
+def _encoding_error(line: bytes, error: UnicodeDecodeError) -> Encoding:
     at = error.start
-    if line[at] == 0xED and at + 1 < len(line) and 0xA0 <= line[at + 1] <= 0xBF:
-        return Surrogate("no surrogate", f"{show(line[at : at + 3])} at byte {at}")
     return Encoding("UTF-8", f"{show(line[at : at + 4])} at byte {at}")
 
 

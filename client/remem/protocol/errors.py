@@ -100,7 +100,7 @@ class Escape(ProtocolError):
 
 
 class Surrogate(ProtocolError):
-    """A string holds a surrogate."""
+    """A string holds the escape of a surrogate."""
 
     code = "surrogate"
 

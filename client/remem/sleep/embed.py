@@ -25,7 +25,7 @@ Vector = Mapping[int, float]
 _STRIPPED: Final = re.compile(
     r"\S*[/\\@]\S*"  # paths, URLs, addresses
     r"|\b(?:0x)?(?=[A-Za-z-]*[0-9])[0-9a-fA-F]{6,}(?:-[0-9a-fA-F]+)*\b"  # hex, UUIDs
-    r"|\b[0-9]\w*(?:[.:]\w+)*"  # numbers, times, versions
+    r"|\b[vV]?[0-9]\w*(?:[.:]\w+)*"  # numbers, times, versions
     r"|\ba (?:path|file|URL|secret)\b|\ban (?:address|option)\b"  # the placeholders of a lesson sentence
 )
 _WORD: Final = re.compile(r"[^\W_]{2,}(?:[-'][^\W_]+)*")

@@ -14,7 +14,7 @@ above the highest of its terms.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Final
 
@@ -24,6 +24,7 @@ JOIN: Final = 0.55
 
 # Sums taken in another order differ in their last digits; equals should stay equal.
 _DIGITS: Final = 9
+_SLACK: Final = 1e-6
 
 
 class Groups:
@@ -56,8 +57,8 @@ class Groups:
         for dimension, value in vector.items():
             for group, total in self._sums[dimension].items():
                 totals[group] += value * total
-        # An empty group has no average; its total is 0.
-        found = [(group, total) for group, total in enumerate(totals) if total >= threshold * self._sizes[group] - 1e-6]
+        # A total is the average times the size, so one below the threshold needs no division.
+        found = [(group, total) for group, total in enumerate(totals) if total >= threshold - _SLACK]
         averages = [(group, round(total / self._sizes[group], _DIGITS)) for group, total in found if self._sizes[group]]
         return [(group, average) for group, average in averages if average >= threshold]
 
@@ -77,22 +78,23 @@ def clusters(vectors: Sequence[Vector], threshold: float = JOIN) -> list[list[in
 
 
 def _merge(members: list[list[int]], points: list[dict[int, float]], threshold: float) -> list[list[int]]:
-    neighbours = _neighbours(points, threshold)
     sums = [_scaled(point, len(group)) for point, group in zip(points, members, strict=True)]
     first = [group[0] for group in members]
     alive = [True] * len(members)
+    neighbours: list[set[int]] = [set() for _ in members]
+    queue: list[tuple[float, int, int, int, int]] = []
 
-    def candidate(a: int, b: int) -> tuple[float, int, int, int, int]:
-        average = round(_dot(sums[a], sums[b]) / (len(members[a]) * len(members[b])), _DIGITS)
+    def candidate(a: int, b: int, average: float) -> tuple[float, int, int, int, int]:
         low, high = (a, b) if first[a] < first[b] else (b, a)
         return -average, first[low], first[high], low, high
 
-    queue = [candidate(a, b) for a in range(len(members)) for b in neighbours[a] if a < b]
+    for a, b, average in _pairs(points, threshold):
+        neighbours[a].add(b)
+        neighbours[b].add(a)
+        queue.append(candidate(a, b, average))
     heapify(queue)
     while queue:
-        average, _, _, a, b = heappop(queue)
-        if -average < threshold:
-            break
+        _, _, _, a, b = heappop(queue)
         if not (alive[a] and alive[b]):
             continue
         # The union is a cluster with a new number, so that no candidate of its parts is mistaken for its own.
@@ -101,27 +103,31 @@ def _merge(members: list[list[int]], points: list[dict[int, float]], threshold: 
         members.append(members[a] + members[b])
         first.append(first[a])
         alive.append(True)
-        total = sums[a]
-        for dimension, value in sums[b].items():
-            total[dimension] = total.get(dimension, 0.0) + value
-        sums.append(total)
-        around = {other for other in neighbours[a] | neighbours[b] if alive[other]}
-        neighbours.append(around)
-        for other in around:
+        sums.append(_sum(sums[a], sums[b]))
+        neighbours.append({other for other in neighbours[a] | neighbours[b] if alive[other]})
+        for other in neighbours[union]:
             neighbours[other].add(union)
-            heappush(queue, candidate(union, other))
+            pairs = len(members[union]) * len(members[other])
+            average = round(_dot(sums[union], sums[other]) / pairs, _DIGITS)
+            if average >= threshold:
+                heappush(queue, candidate(union, other, average))
     return [group for group, is_alive in zip(members, alive, strict=True) if is_alive]
 
 
-def _neighbours(points: list[dict[int, float]], threshold: float) -> list[set[int]]:
-    found: list[set[int]] = [set() for _ in points]
+def _pairs(points: list[dict[int, float]], threshold: float) -> Iterator[tuple[int, int, float]]:
+    """Return each pair of points that reaches the threshold, with its cosine."""
     groups = Groups()
     for number, point in enumerate(points):
-        for other, _ in groups.near(point, threshold):
-            found[number].add(other)
-            found[other].add(number)
+        for other, average in groups.near(point, threshold):
+            yield other, number, average
         groups.new([point])
-    return found
+
+
+def _sum(left: dict[int, float], right: dict[int, float]) -> dict[int, float]:
+    total = dict(left)
+    for dimension, value in right.items():
+        total[dimension] = total.get(dimension, 0.0) + value
+    return total
 
 
 def _scaled(vector: dict[int, float], factor: int) -> dict[int, float]:

@@ -121,6 +121,12 @@ def test_compressed_bytes_come_out_as_they_were(liar: Liar, commons: HttpCommons
     assert commons.get(NAME) == FILE
 
 
+def test_a_kept_connection_that_was_closed_is_opened_again(liar: Liar, commons: HttpCommons) -> None:
+    liar.answers[PATH] = answer(FILE, headers={"Connection": "keep-alive"})
+    for _time in range(20):
+        assert commons.get(NAME) == FILE
+
+
 def test_a_head_that_trickles_in_ends_with_the_exchange(liar: Liar) -> None:
     enough = threading.Event()
 

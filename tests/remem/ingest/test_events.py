@@ -127,7 +127,10 @@ def test_one_bad_line_loses_nothing_else() -> None:
     assert codes == ["event_syntax", "event_size", "event_encoding", "event_field_missing"]
 
 
-@given(st.binary(max_size=200) | st.recursive(st.none() | st.booleans() | st.floats() | st.text(), st.lists).map(json.dumps))
+@given(
+    st.binary(max_size=200)
+    | st.recursive(st.none() | st.booleans() | st.floats() | st.text(), st.lists).map(json.dumps)
+)
 def test_nothing_but_an_event_error_leaves_the_parser(data: bytes | str) -> None:
     try:
         event = parse_event(data)

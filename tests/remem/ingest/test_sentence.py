@@ -117,7 +117,10 @@ def test_only_a_known_tool_is_named() -> None:
         "error",
         "The Edit tool failed: file has not been read yet.",
     )
-    assert _read(kind="error", title="Falconry: x", happened=report) == ("error", "A call failed: file has not been read yet.")
+    assert _read(kind="error", title="Falconry: x", happened=report) == (
+        "error",
+        "A call failed: file has not been read yet.",
+    )
 
 
 ENVIRONMENTS = [

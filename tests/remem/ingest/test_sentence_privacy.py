@@ -106,7 +106,11 @@ ORDINARY = ["release", "scanner", "payload", "parser", "module", "worker", "sess
 @pytest.mark.parametrize("word", ORDINARY)
 def test_an_ordinary_word_is_private_where_it_names_the_folder(word: str) -> None:
     for cwd in (f"/home/zed/{word}", f"/home/{word}/x", f"/home/zed/my-{word}/src", f"C:\\Users\\zed\\{word}"):
-        for text in (f"cannot open the {word} file", f"the {word} is missing and the {word}s are invalid", f"{word}: error"):
+        for text in (
+            f"cannot open the {word} file",
+            f"the {word} is missing and the {word}s are invalid",
+            f"{word}: error",
+        ):
             for kind in ("error", "correction", "surprise"):
                 sentence = _sentence(kind=kind, title="Bash: x", happened=text, said=text, agent_did=text, cwd=cwd)
                 assert word not in re.findall(r"\w+", sentence.lower()), (cwd, sentence)
@@ -129,14 +133,18 @@ def test_an_ordinary_word_is_private_where_its_place_makes_it_a_name(word: str, 
 
 
 def test_what_the_machine_and_its_people_are_called_is_private_everywhere() -> None:
-    event = parse_event(json.dumps({"kind": "error", "title": "Bash: x", "happened": "cannot find the parser of the worker"}))
+    event = parse_event(
+        json.dumps({"kind": "error", "title": "Bash: x", "happened": "cannot find the parser of the worker"})
+    )
     reading = read_event(event, ["Parser", "worker"])
     assert reading is not None
     assert reading.sentence is None or not re.search("parser|worker", reading.sentence)
 
 
 # Words of no language: four letters that no vocabulary joins are in each.
-private_word = st.builds("{}{}{}".format, st.text("abcdeiounrst", min_size=1, max_size=6), st.just("zqxj"), st.text("aeiost", max_size=4))
+private_word = st.builds(
+    "{}{}{}".format, st.text("abcdeiounrst", min_size=1, max_size=6), st.just("zqxj"), st.text("aeiost", max_size=4)
+)
 private_name = st.one_of(
     private_word,
     private_word.map(str.capitalize),
@@ -145,10 +153,18 @@ private_name = st.one_of(
     st.tuples(private_word, private_word).map("_".join),
     st.tuples(private_word, st.integers(0, 99)).map(lambda pair: f"{pair[0]}{pair[1]}"),
 )
-around = st.lists(st.sampled_from("error cannot open the file of a test failed : ' \" ` ( ) / - . , ; \n".split(" ")), max_size=8)
+around = st.lists(
+    st.sampled_from("error cannot open the file of a test failed : ' \" ` ( ) / - . , ; \n".split(" ")), max_size=8
+)
 
 
-@given(around, private_name, st.sampled_from(["", "'", '"', "`", "/", "@", "-", "=", ":", "."]), around, st.sampled_from(FIELDS))
+@given(
+    around,
+    private_name,
+    st.sampled_from(["", "'", '"', "`", "/", "@", "-", "=", ":", "."]),
+    around,
+    st.sampled_from(FIELDS),
+)
 def test_no_random_word_survives(before: list[str], name: str, glue: str, after: list[str], field: str) -> None:
     text = " ".join([*before, f"{glue}{name}{glue}", *after])
     for kind in ("error", "correction", "surprise", "environment"):
@@ -186,7 +202,11 @@ def _private_tokens(event: Event) -> set[str]:
     for text in (event.title, event.happened, event.said, event.agent_did):
         for token in (text or "").split():
             if "/" in token or "@" in token or "\\" in token:
-                found |= {piece.lower() for piece in re.split(r"[/\\@:\s'\"`()<>,;\[\]]+", token) if "." in piece or "-" in piece}
+                found |= {
+                    piece.lower()
+                    for piece in re.split(r"[/\\@:\s'\"`()<>,;\[\]]+", token)
+                    if "." in piece or "-" in piece
+                }
             found |= {digits for digits in re.findall(r"[0-9a-f]{7,}", token.lower())}
     # "exit status 1" has a digit that a folder may be called, too.
     return {token.strip(".:,") for token in found if len(token) > 1 and not token.isdigit()} - {""}

@@ -84,6 +84,6 @@ def test_a_change_keeps_comments_and_order_and_the_file_is_the_owners_alone(path
 
 
 def test_a_token_survives_whatever_it_is_made_of(path: Path) -> None:
-    token = 'a"b\\c\'d é\n#'
+    token = "a\"b\\c'd é\n#"
     set_target(path, "x", token)
     assert read_config(path).target("x").token == token

@@ -105,7 +105,14 @@ def test_a_vetoed_lesson_is_refused_and_a_time_ahead_is_now(db: sqlite3.Connecti
     assert lesson.updated == NOW
 
 
-@given(st.lists(st.binary(max_size=100) | st.dictionaries(st.sampled_from(list(GOOD)), st.text() | st.integers() | st.none()).map(lambda one: json.dumps(one).encode())))
+@given(
+    st.lists(
+        st.binary(max_size=100)
+        | st.dictionaries(st.sampled_from(list(GOOD)), st.text() | st.integers() | st.none()).map(
+            lambda one: json.dumps(one).encode()
+        )
+    )
+)
 def test_every_line_is_taken_or_refused(lines: list[bytes]) -> None:
     db = _scratch()
     whole = b"\n".join(lines)

@@ -37,31 +37,6 @@ def _vector(*values: float) -> Vector:
     return {dimension: value / length for dimension, value in enumerate(values) if value}
 
 
-def test_average_linkage_keeps_apart_what_a_centroid_would_join() -> None:
-    # Two pairs, each wide: their directions agree in the middle, their members do not.
-    angles = [0, 50, 62, 112]
-    points = [_vector(math.cos(math.radians(angle)), math.sin(math.radians(angle))) for angle in angles]
-    left, right = points[:2], points[2:]
-    assert cosine(*left) >= JOIN
-    assert cosine(*right) >= JOIN
-    # The two in the middle are alike, and so join first; whoever stands outside decides alone.
-    assert clusters(points) == _plain(points, JOIN)
-    triple = [points[0], points[1], points[2]]
-    outer = points[3]
-    centroid = _vector(*(sum(point.get(d, 0.0) for point in triple) for d in (0, 1)))
-    assert cosine(centroid, outer) < JOIN or _average(triple, [outer]) < JOIN
-
-    # Three orthogonal members, and one that is a little like each of them.
-    spread = [_vector(1, 0.35, 0.35), _vector(0.35, 1, 0.35), _vector(0.35, 0.35, 1)]
-    middle = _vector(0.2, 0.2, 0.2, 0.3)
-    centroid = _vector(1, 1, 1)
-    assert all(cosine(one, other) >= JOIN for one, other in combinations(spread, 2))
-    assert cosine(centroid, middle) >= JOIN
-    groups = Groups()
-    groups.new(spread)
-    assert (_average(spread, [middle]) >= JOIN) is bool(groups.near(middle))
-
-
 def test_a_centroid_would_join_and_average_linkage_must_not() -> None:
     wide = [_vector(1, 0.53), _vector(1, -0.53)]
     outside = _vector(1, 0, 1.3)
@@ -76,7 +51,9 @@ def test_a_centroid_would_join_and_average_linkage_must_not() -> None:
     assert clusters([*wide, outside]) == _plain([*wide, outside], JOIN) == [[0, 1], [2]]
 
 
-words = st.sampled_from("lock index merge conflict branch commit push reject parse error token quote missing file".split())
+words = st.sampled_from(
+    "lock index merge conflict branch commit push reject parse error token quote missing file".split()
+)
 texts = st.lists(words, min_size=0, max_size=6).map(" ".join)
 
 

@@ -1,0 +1,58 @@
+"""The README's sessions and its example run as they stand there, in their order."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from docs.sessions import Shell, matches, sessions
+from remem_testkit.server import plain_environment, spawn
+
+README = Path(__file__).parents[2] / "README.md"
+ADDRESS = "http://127.0.0.1:7363"
+
+
+def test_the_sessions_of_the_readme_run_as_shown_and_its_example_judges(tmp_path: Path) -> None:
+    programs = Path(sys.executable).parent
+    home, place = tmp_path / "home", tmp_path / "place"
+    home.mkdir()
+    place.mkdir()
+    steps = [step for session in sessions(README) for step in session]
+    assert len(steps) > 10
+    with spawn(tmp_path / "data") as commons:
+        environment = plain_environment(
+            HOME=str(home), PATH=f"{programs}{os.pathsep}{os.environ['PATH']}", TOKEN=str(commons.token)
+        )
+        shell = Shell(place, environment, lambda text: text.replace(ADDRESS, commons.url))
+        wrong = [found for step in steps if (found := shell.run(step)) is not None]
+        assert not wrong, "\n\n".join(wrong)
+        example = re.findall(r"^```python\n(.*?)^```$", README.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+        assert len(example) == 1
+        printed = subprocess.run(
+            [sys.executable, "-c", example[0].replace(ADDRESS, commons.url)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        )
+        assert printed.stdout.startswith("candidate The Bash tool failed")
+
+
+@pytest.mark.parametrize(
+    ("shown", "came", "fits"),
+    [
+        ("a …", "a b\n", True),
+        ("a\n…\nz", "a\nb\nc\nz\n", True),
+        ("a\n…", "a\n", True),
+        ("a", "a\nb\n", False),
+        ("", "a\n", False),
+        ("a.c", "abc\n", False),
+    ],
+)
+def test_dots_stand_for_the_rest_of_a_line_or_for_lines(shown: str, came: str, fits: bool) -> None:
+    assert matches(shown, came) is fits
