@@ -66,9 +66,7 @@ def check_version(version: Sequence[int]) -> None:
     """
     if tuple(version[:2]) < OLDEST:
         expected, got = ".".join(map(str, OLDEST)), ".".join(map(str, version[:3]))
-        raise Failed(
-            f"expected Python {expected} or newer, got {got}", "name another one: make PYTHON=…", status=2
-        )
+        raise Failed(f"expected Python {expected} or newer, got {got}", "name another one: make PYTHON=…", status=2)
 
 
 def base_python() -> str:
@@ -246,9 +244,7 @@ class Environment:
         if status != 0:
             if earlier is not None:
                 self.stamp.write_bytes(earlier)
-            raise Failed(
-                f"cannot install {target}: {cause(output)}", "all of pip's words: .venv/bootstrap.log"
-            )
+            raise Failed(f"cannot install {target}: {cause(output)}", "all of pip's words: .venv/bootstrap.log")
         content = {**self._ground(), "inputs": inputs, "extras": self._implied(extras)}
         unfinished = self.stamp.with_suffix(".part")
         unfinished.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

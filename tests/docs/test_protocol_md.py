@@ -34,7 +34,7 @@ from remem.protocol import (
     text,
     unicode14,
 )
-from remem.protocol.times import parse_time
+from remem.protocol.times import parse_time, unix_seconds
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = (ROOT / "PROTOCOL.md").read_text("utf-8")
@@ -112,9 +112,14 @@ EXAMPLES = [row for row in rows(DOCUMENT) if re.fullmatch(r"`[a-z]+/[a-z0-9-]+`"
 
 
 def test_every_vector_that_is_named_exists() -> None:
-    named = set(re.findall(r"`((?:line|signature|key|record|file|newest|text|judgement|state)/[a-z0-9-]+)`", DOCUMENT))
+    kinds = {path.name for path in VECTORS.iterdir() if path.is_dir()}
+    named = set(re.findall(rf"`((?:{'|'.join(kinds)})/[a-z0-9-]+)`", DOCUMENT))
     assert {name for name in named if not (VECTORS / f"{name}.json").is_file()} == set()
-    assert {name.split("/")[0] for name in named} >= {path.name for path in VECTORS.iterdir() if path.is_dir()}
+    assert {name.split("/")[0] for name in named} == kinds
+
+
+def now_of(given: dict[str, Any]) -> int:
+    return unix_seconds(parse_time(given["now"]))
 
 
 @pytest.mark.parametrize("row", EXAMPLES, ids=[code(row[-1]) for row in EXAMPLES])
@@ -131,6 +136,10 @@ def test_an_example_has_the_verdict_of_its_vector(row: list[str]) -> None:
             assert f"`{expect['accept']['verdict']}`" in row[2]
         case "state":
             assert expect["accept"]["state"] == code(row[1])
+        case "seal":
+            assert [int(number.replace(",", "")) for number in row[0].split() if number != "none"] == given["found"]
+            assert expect["accept"] == {"seal": int(row[1].replace(",", "")), "at": code(row[2])}
+            assert f"In the examples now is {now_of(given):,}, which is `{given['now']}`." in DOCUMENT
         case _:
             verdict = expect.get("error") or expect.get("skipped") or "accept"
             assert code(row[1]) == verdict

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from docs.sessions import Shell, matches, sessions
 from remem_testkit.server import plain_environment, spawn
 

@@ -1,10 +1,13 @@
 """Every vector gets its verdict from a second implementation, written from PROTOCOL.md alone.
 
-It imports nothing of the project, and neither does this module, which shows that the document is sufficient.
+It is the modules beside this one: `lines`, `ed25519`, `files` and `readings`, made to be read beside the document,
+section by section, and not to be fast. They import nothing of the project and nothing beyond the standard library, and
+this module nothing of the project, which shows that the document is sufficient.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import unicodedata
 from datetime import timedelta
@@ -14,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from nacl.signing import SigningKey
 
-from independent import verifier
+from independent import ed25519, files, readings
+from independent.lines import RefusedError, parse_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,29 +40,46 @@ def given(vector: JsonObject, name: str) -> bytes:
     if f"{name}_parts" in vector:
         parts = vector[f"{name}_parts"]
         return "".join(part if isinstance(part, str) else part["repeat"] * part["times"] for part in parts).encode()
-    return b"".join(records_by_recipe(**vector[f"{name}_recipe"]))
+    return file_by_recipe(**vector[f"{name}_recipe"])
 
 
-def records_by_recipe(seed: str, counter: str, times: int) -> list[bytes]:
-    """Unsealed records of an unknown type that differ in a counter from 0 on."""
+def file_by_recipe(seed: str, times: int, **how: Any) -> bytes:
+    """Records of an unknown type: unsealed and with a counter, or sealed and different in their signatures alone."""
     pair = SigningKey(bytes.fromhex(seed))
     key = pair.verify_key.encode().hex()
-    lines = []
-    for number in range(times):
-        fields = {"key": key, counter: number, "origin": verifier.origin_of(key), "v": 1}
-        signature = pair.sign(json.dumps(fields, separators=(",", ":"), sort_keys=True).encode()).signature.hex()
-        lines.append(json.dumps(fields | {"sig": signature}, separators=(",", ":"), sort_keys=True).encode() + b"\n")
-    return lines
+    whole = {"key": key, "origin": files.origin_of(key), "v": 1}
+    if "counter" in how:
+        return b"".join(_signed(pair, whole | {how["counter"]: number}) for number in range(times))
+    whole |= {"sealed": True}
+    hashed = hashlib.sha512(bytes.fromhex(seed)).digest()
+    secret = int.from_bytes(hashed[:32], "little") & (1 << 254) - 8 | 1 << 254
+    records, point = b"", ed25519.IDENTITY
+    for number in range(1, times + 1):
+        point = ed25519.add(point, ed25519.BASE)
+        first = ed25519.encode_point(point)
+        challenge = hashlib.sha512(first + bytes.fromhex(key) + _spelled(whole)).digest()
+        second = (number + int.from_bytes(challenge, "little") * secret) % ed25519.L
+        records += _spelled(whole | {"sig": (first + second.to_bytes(32, "little")).hex()}) + b"\n"
+    seal = {"seal": how["number"], "at": how["at"], "records": times, "digest": files.digest(records)}
+    return _signed(pair, whole | seal) + records
+
+
+def _spelled(fields: JsonObject) -> bytes:
+    return json.dumps(fields, separators=(",", ":"), sort_keys=True).encode()
+
+
+def _signed(pair: SigningKey, fields: JsonObject) -> bytes:
+    return _spelled(fields | {"sig": pair.sign(_spelled(fields)).signature.hex()}) + b"\n"
 
 
 def line(vector: JsonObject) -> JsonObject:
     """A line by section 2 alone."""
-    return {"value": verifier.parse_line(given(vector, "line"))}
+    return {"value": parse_line(given(vector, "line"))}
 
 
 def record(vector: JsonObject) -> JsonObject:
     """A line by itself; the vectors want the time as it is spelled, and the number of a seal as its subject."""
-    found = verifier.accept_line(given(vector, "line"))
+    found = files.accept_line(given(vector, "line"))
     spelled = found.fields.get("updated" if found.type == "lesson" else "at")
     subject = str(found.fields["seal"]) if found.type == "seal" else found.subject or ""
     return {
@@ -72,12 +93,12 @@ def record(vector: JsonObject) -> JsonObject:
 
 def key(vector: JsonObject) -> JsonObject:
     """A key by section 4."""
-    return {"origin": verifier.origin_of(vector["key"])}
+    return {"origin": files.origin_of(vector["key"])}
 
 
 def file(vector: JsonObject) -> JsonObject:
     """A file by section 6."""
-    found = verifier.accept_file(given(vector, "file"), verifier.parse_time(vector["now"]))
+    found = files.accept_file(given(vector, "file"), files.parse_time(vector["now"]))
     return {"seal": found.seal, "records": len(found.records), "digest": found.digest, "key": found.key}
 
 
@@ -85,25 +106,25 @@ def newest(vector: JsonObject) -> JsonObject:
     """Two versions by section 7."""
     held, offered = vector["held"], vector["offered"]
     before = None if held is None else (held["seal"], held["digest"])
-    return {"verdict": verifier.newest(before, (offered["seal"], offered["digest"]))}
+    return {"verdict": files.newest(before, (offered["seal"], offered["digest"]))}
 
 
 def text(vector: JsonObject) -> JsonObject:
     """A text by section 5."""
     kind, given_text = vector["kind"], vector["text"]
-    return {"normal": verifier.normal_text(given_text), "hash": verifier.lesson_hash(kind, given_text)}
+    return {"normal": files.normal_text(given_text), "hash": files.lesson_hash(kind, given_text)}
 
 
 def judgement(vector: JsonObject) -> JsonObject:
     """A record by section 8."""
-    return {"skipped": verifier.judge(verifier.accept_line(given(vector, "line")))}
+    return {"skipped": readings.judge(files.accept_line(given(vector, "line")))}
 
 
 def state(vector: JsonObject) -> JsonObject:
     """A lesson by section 9, from files or from records that are taken to pass judgement."""
-    now = verifier.parse_time(vector["now"])
+    now = files.parse_time(vector["now"])
     trust = vector["policy"]
-    policy = verifier.Policy(
+    policy = readings.Policy(
         confirmations=trust.get("confirmations", 3),
         window=timedelta(days=trust.get("window_days", 90)),
         followed=frozenset(trust.get("followed", ())),
@@ -112,22 +133,33 @@ def state(vector: JsonObject) -> JsonObject:
         open=trust.get("open", False),
     )
     if "files" in vector:
-        records = verifier.evidence(verifier.accept_file(one.encode(), now) for one in vector["files"])
+        records = readings.evidence(files.accept_file(one.encode(), now) for one in vector["files"])
     else:
         records = [
-            verifier.Record(
+            files.Record(
                 line=b"",
                 fields=one,
                 type=one["type"],
                 subject=one["subject"],
-                time=None if one["time"] is None else verifier.parse_time(one["time"]),
+                time=None if one["time"] is None else files.parse_time(one["time"]),
             )
             for one in vector["statements"]
         ]
-    reading = verifier.read_lesson(vector["hash"], records, policy, now)
+    reading = readings.read_lesson(vector["hash"], records, policy, now)
     last = reading.last_confirmed
     spelled = None if last is None else last.isoformat().replace("+00:00", "Z")
     return vars(reading) | {"last_confirmed": spelled}
+
+
+def event(vector: JsonObject) -> JsonObject:
+    """Two states by section 9."""
+    return {"event": readings.event(vector["before"], vector["after"])}
+
+
+def seal(vector: JsonObject) -> JsonObject:
+    """The numbers of a writer's seals by section 10."""
+    number, at = readings.next_seal(files.parse_time(vector["now"]), vector["found"])
+    return {"seal": number, "at": at.isoformat().replace("+00:00", "Z")}
 
 
 READERS: dict[str, Callable[[JsonObject], JsonObject]] = {
@@ -140,6 +172,8 @@ READERS: dict[str, Callable[[JsonObject], JsonObject]] = {
     "text": text,
     "judgement": judgement,
     "state": state,
+    "event": event,
+    "seal": seal,
 }
 
 
@@ -147,7 +181,7 @@ def verdict(kind: str, vector: JsonObject) -> JsonObject:
     """What the verifier makes of a vector, in the form of ``expect``."""
     try:
         found = READERS[kind](vector)
-    except verifier.RefusedError as error:
+    except RefusedError as error:
         return {"error": error.code} if error.line is None else {"error": error.code, "line": error.line}
     if found.get("skipped"):
         return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,6 @@ from remem.protocol import ProtocolError
 from remem_server import errors, problems
 from remem_server.app import create_app
 from remem_testkit.server import make_settings
-
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def leaves(kind: Any) -> Iterator[Any]:
@@ -41,17 +37,6 @@ def test_every_refusal_has_a_status_and_says_what_it_is(kind: Any) -> None:
     assert 300 <= problems.status_of(kind) <= 503
     assert kind.__doc__
     assert kind.code.replace("_", "").isalnum()
-
-
-def test_the_table_of_protocol_md_has_every_refusal_of_this_commons() -> None:
-    text = (ROOT / "PROTOCOL.md").read_text(encoding="utf-8")
-    table = re.findall(r"^\| `(\w+)` \| (\d{3}) \| (.+) \|$", text, re.MULTILINE)
-    ours = [
-        (kind.code, str(int(problems.status_of(kind))), (kind.__doc__ or "").splitlines()[0])
-        for kind in leaves(errors.CommonsError)
-        if kind.__module__ == errors.__name__
-    ]
-    assert sorted(table) == sorted(ours)
 
 
 def test_no_two_refusals_share_a_code() -> None:

@@ -54,7 +54,7 @@ class Memory:
     def meet(self, text: str, *, kind: str = "error", cwd: Path | None = None, at: datetime | None = None) -> str:
         """Go through an episode that is about a text; return its id."""
         moment = at or self.now
-        words = {"said": text} if kind == "correction" else {"happened": text, "title": text[:20]}
+        words = {"said": text} if kind == "correction" else {"happened": text, "title": text}
         event = parse_event(json.dumps({"kind": kind, "cwd": str(cwd or self.project), **words}))
         episode = sha256(f"{self.name} {text} {moment} {cwd}".encode()).hexdigest()[:16]
         with transaction(self.db):

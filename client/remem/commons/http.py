@@ -217,9 +217,8 @@ class HttpCommons:
             return self._client.send(request, stream=True)
 
     def _bounded(self, exchange: Callable[[], _Answer]) -> _Answer:
-        future = self._workers.submit(exchange)
         try:
-            return future.result(self._patience.whole)
+            return self._workers.submit(exchange).result(self._patience.whole)
         except httpx.TimeoutException as error:
             raise self._unreachable("no answer in time") from error
         except TimeoutError as error:
@@ -230,6 +229,11 @@ class HttpCommons:
             raise BadAnswer("answer_form", f"expected an answer from {self.target}, got {_words(error)}") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise self._unreachable(_words(error)) from error
+        except RuntimeError as error:
+            # Another exchange ran out of time meanwhile, and everything was closed.
+            if not self._lost:
+                raise
+            raise self._unreachable("none any more") from error
 
     def _unreachable(self, got: str) -> Unreachable:
         return Unreachable(f"expected an answer from {self.target}, got {got}")

@@ -30,7 +30,7 @@ _STATUS: Final = re.compile(
 )
 
 # A status and what went wrong, on one line.
-_STATUS_HEAD: Final = re.compile(r"^exit(?:ed)?(?: with)? (?:code|status):? \d{1,3}\s*[:;,.-]\s+(?=\S)", re.I)
+_STATUS_HEAD: Final = re.compile(r"exit(?:ed)?(?: with)? (?:code|status):? \d{1,3}\s*[:;,.-]\s+(?=\S)", re.IGNORECASE)
 
 # A person stopped the call: nothing failed.
 _STOPPED: Final = re.compile(
@@ -202,7 +202,7 @@ def _ranked(lines: list[str]) -> list[_Line]:
 
 
 def _read_line(line: str) -> _Line:
-    rest = line.strip()
+    rest = _STATUS_HEAD.sub("", line.strip())
     if found := _COLUMN.match(rest):
         return _Line(5, found[1], "eslint", None, found[2] if found[2] in names.RULES else None)
     if _BESIDE.match(rest):

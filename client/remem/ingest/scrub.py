@@ -39,6 +39,7 @@ _QUOTABLE: Final = _BARE | names.PACKAGES
 _OPTION_NOUNS: Final = frozenset(("option", "options", "flag", "switch"))
 _KEYWORD_NOUNS: Final = frozenset(("type", "types", "token", "keyword", "near", "expected", "unexpected"))
 _CODE: Final = re.compile(names.CODE)
+_SHORT_CODE: Final = re.compile(r"[A-Z]\d{3}")
 
 # Nouns that introduce a name, and the words that may follow them all the same.
 _INTRODUCES: Final = frozenset(
@@ -198,7 +199,10 @@ def _pieces(tokens: list[str], quoted: Iterator[str], private: AbstractSet[str],
             said = () if colon else (_Piece(core),)
             return [*pieces, *said, _Piece(SECRET, hidden=True)]
         piece = _piece(core, before, quoted, private)
-        if piece.content and core != _QUOTATION and _names(core, before, colon, prose and bool(pieces)):
+        # A short code opens a message; elsewhere it is as likely a room or a ticket.
+        is_label = bool(pieces) and _SHORT_CODE.fullmatch(core) is not None
+        is_name = core != _QUOTATION and _names(core, before, colon, prose and bool(pieces))
+        if piece.content and (is_label or is_name):
             piece = _HIDDEN_NAME
         pieces.append(piece._replace(text="(" * token.startswith("(") + piece.text + closing))
         before = "" if "," in tail else core.lower()

@@ -172,11 +172,13 @@ def _offer(agent_did: str, hidden: AbstractSet[str]) -> str:
 def _detail(text: str, hidden: AbstractSet[str], *, prose: bool = False) -> Scrubbed:
     """Scrub the first clause that describes, and those behind it as long as they are short and say something."""
     kept: list[Scrubbed] = []
+    goes_on = False
     for clause in clauses(text[: 4 * MAX_CHARACTERS])[:4]:
+        went_on, goes_on = goes_on, clause.endswith(";")
         part = scrub(clause, hidden, prose=prose)
         if not part.text or (instruction(part.text) is not None and (kept or not names_fault(part.text))):
             continue
-        if kept and not ((names_fault(part.text) or clause[0].islower()) and part.content >= part.hidden):
+        if kept and not ((names_fault(part.text) or went_on) and part.content >= part.hidden):
             break
         if sum(len(p.text) for p in kept) + len(part.text) > _MAX_DETAIL:
             break

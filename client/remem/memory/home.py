@@ -177,7 +177,8 @@ def _check_owner(home: Home) -> None:
     """Refuse a folder that holds something, and no memory of ours."""
     if not home.path.is_dir():
         raise Refused(f"expected a folder at {home.path}, got a file")
-    names = {entry.name for entry in home.path.iterdir()}
+    # A spare key is of a process that is making this memory at this moment, or died in doing so.
+    names = {entry.name for entry in home.path.iterdir() if not entry.name.startswith(f".{home.key_path.name}.")}
     # An inbox alone is an agent that reports before its owner has made the memory.
     if names <= {"inbox.jsonl"}:
         return

@@ -163,7 +163,8 @@ def lesson_fields(lesson: Lesson) -> Fields:
         "text": lesson.text,
         "kind": lesson.kind,
         "seen": lesson.seen,
-        "strength": strength,
+        # No fraction that is not meant.
+        "strength": int(strength) if strength.is_integer() else strength,
         "updated": format_time(lesson.updated),
         "hash": lesson.hash,
     }

@@ -45,7 +45,7 @@ from remem.sharing.draft import Draft, draft, draft_of_revocations
 from remem.sharing.files import read_held
 from remem.sharing.mind import Mind
 from remem.sharing.privacy import Machine
-from remem.sharing.reports import Notice, ShareReport, TargetResult
+from remem.sharing.reports import Notice, Room, ShareReport, TargetResult
 from remem.sharing.seal import NextSeal, next_seal
 
 # What a target holds is read as it is, whatever its times say of this clock.
@@ -139,7 +139,7 @@ def withdraw(
 
     Raises:
         ForeignSeal: a target holds a file that was made elsewhere, and `adopt` is not set.
-        KeyRetired: the key withdrew for good before.
+        KeyRetired: the key withdrew for good before; with `for_good`, the last file goes out again instead.
         Refused: nothing ever left, or there are more lessons than a file has room for revocations.
         Unreachable: no target answered.
     """
@@ -193,7 +193,7 @@ class _Publication:
 
     def run(self, put_together: Callable[[SigningKey], Draft], *, last: bool = False) -> ShareReport:
         if records.is_retired(self.db):
-            raise KeyRetired
+            return self._say_the_last_again(last)
         seen = [self._look(commons) for commons in self.targets]
         if not self.rehearse:
             self._check_any(seen)
@@ -210,6 +210,17 @@ class _Publication:
         else:
             results = tuple(one.result or self._send(one.commons, file) for one in seen)
         return self._report(file, whole, results)
+
+    def _say_the_last_again(self, last: bool) -> ShareReport:
+        """Send the last file once more, for a target that missed it; a retired key says nothing else."""
+        file = self._stored() if last else None
+        if file is None or file.seal is None or not file.seal.last:
+            raise KeyRetired
+        room = Room(RULES.file_records - len(file.lines), RULES.file_bytes - len(file.data))
+        results = tuple(
+            TargetResult(one.target, "ready") if self.rehearse else self._send(one, file) for one in self.targets
+        )
+        return self._report(file, Draft((), (), (), room), results)
 
     # --- 1: what is there ---
 
@@ -278,14 +289,16 @@ class _Publication:
 
     def _kept(self, whole: Draft, highest: int) -> OriginFile | None:
         """Return the last file, if it says the same and nothing newer was sealed."""
-        held = holdings.holding(self.db, self.key.public.hex)
-        data = None if held is None else read_held(self.home.commons_path, held)
-        if held is None or data is None or held.version.seal != highest:
+        file = self._stored()
+        if file is None or file.version.seal != highest:
             return None
         lines = tuple(sign_record(self.key, {**fields, "sealed": True}) for fields in whole.contents)
-        if tuple(data[:-1].split(b"\n")[1:]) != lines:
-            return None
-        return accept(data, now=_END_OF_TIME)
+        return file if file.lines == lines else None
+
+    def _stored(self) -> OriginFile | None:
+        held = holdings.holding(self.db, self.key.public.hex)
+        data = None if held is None else read_held(self.home.commons_path, held)
+        return None if data is None else accept(data, now=_END_OF_TIME)
 
     # --- 4: keep and send ---
 
@@ -315,7 +328,7 @@ class _Publication:
         if held is None or held.seal is None or held not in records.own_seals(self.db):
             return False
         # A seal from a clock that was far ahead stands in the way of all that this memory says now.
-        return held.seal <= unix_seconds(self.now) + RULES.seal_ahead_of_writer or held.seal == RULES.last_seal
+        return held.seal < unix_seconds(self.now) + RULES.seal_ahead_of_writer or held.seal == RULES.last_seal
 
     def _report(self, file: OriginFile, whole: Draft, results: tuple[TargetResult, ...]) -> ShareReport:
         counts = Counter(record.type for record in file.records)

@@ -148,8 +148,7 @@ def test_nothing_but_an_event_error_leaves_the_parser(data: bytes | str) -> None
 def test_any_object_is_an_event_or_is_refused(fields: dict[str, object]) -> None:
     try:
         event = parse_event(json.dumps(fields))
-    except EventError as error:
-        assert error.code.startswith("event_")
+    except EventError:
         return
     assert json.loads(event.raw) == fields
     assert len(event.identity) == len(event.occurrence(NOW)) == 32

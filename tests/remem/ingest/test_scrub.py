@@ -50,6 +50,7 @@ HIDDEN = [
     ("what a password is", "the password is open door policy", "the password is a secret"),
     ("what follows a token", "token: open door policy", "token: a secret"),
     ("a status that is none", "HTTP 418418", "HTTP N"),
+    ("a short code in the middle", "G104: errors in room B204", "G104: errors in X"),
     ("a code with a private prefix", "ticket ENT2422 or ENT-242", "ticket X or X"),
 ]
 

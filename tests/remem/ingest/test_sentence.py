@@ -44,10 +44,10 @@ REPORTS = [
     ),
     (
         "a linter's finding, with its rule and language",
-        "Exit code 1\n[lint] $ golangci-lint run ./...\n[lint] ERROR task failed\n\n"
-        "a/b.go:9:2: Error return value of `os.Chdir` is not checked (errcheck)\n\t\tos.Chdir(x)\n\t\t^\n1 issues:",
-        "The Bash tool failed with exit status 1, and golangci-lint reported in a Go file (errcheck): "
-        "error return value of X is not checked.",
+        ("Exit code 1\n[lint] $ golangci-lint run ./...\n[lint] ERROR task failed\n\n"
+        "a/b.go:9:2: Error return value of `os.Chdir` is not checked (errcheck)\n\t\tos.Chdir(x)\n\t\t^\n1 issues:"),
+        ("The Bash tool failed with exit status 1, and golangci-lint reported in a Go file (errcheck): "
+        "error return value of X is not checked."),
     ),
     (
         "a compiler's code",
@@ -57,13 +57,13 @@ REPORTS = [
     (
         "a code in the message",
         "Exit code 2\nsrc/a/b.ts(14,7): error TS2322: Type 'string' is not assignable to type 'Invoice'.",
-        "The Bash tool failed with exit status 2 in a TypeScript file: "
-        "error TS2322: type string is not assignable to type X.",
+        ("The Bash tool failed with exit status 2 in a TypeScript file: "
+        "error TS2322: type string is not assignable to type X."),
     ),
     (
         "a traceback ends in what was raised",
-        "Exit code 1\nTraceback (most recent call last):\n  File \"/x/y.py\", line 1, in <module>\n    import yaml\n"
-        "ModuleNotFoundError: No module named 'yaml'",
+        ("Exit code 1\nTraceback (most recent call last):\n  File \"/x/y.py\", line 1, in <module>\n    import yaml\n"
+        "ModuleNotFoundError: No module named 'yaml'"),
         "The Bash tool failed with exit status 1: ModuleNotFoundError: no module named yaml.",
     ),
     (
@@ -146,8 +146,10 @@ CORRECTIONS = [
         "what the person asked against",
         "no, don't run CI or integration tests, too slow.",
         "All passing. Let me run the full test suite:",
-        "The person corrected the agent after it offered to run the full test suite; "
-        "they asked it not to run CI or integration tests, too slow.",
+        (
+            "The person corrected the agent after it offered to run the full test suite; "
+            "they asked it not to run CI or integration tests, too slow."
+        ),
     ),
     (
         "what the person asked for",
@@ -215,13 +217,20 @@ def test_the_same_event_gives_the_same_sentence_wherever_it_happened() -> None:
 
 
 @given(
-    st.fixed_dictionaries(
-        {"kind": st.sampled_from(("error", "correction", "surprise", "environment"))},
-        optional={name: st.text() for name in ("title", "happened", "said", "agent_did", "expected", "cwd", "text")},
+    st.builds(
+        Event,
+        kind=st.sampled_from(("error", "correction", "surprise", "environment")),
+        raw=st.just(""),
+        title=st.text(),
+        happened=st.text(),
+        said=st.text(),
+        agent_did=st.text(),
+        expected=st.text(),
+        cwd=st.text(),
+        text=st.text(),
     )
 )
-def test_a_sentence_is_a_short_text_of_the_protocol_and_an_observation(fields: dict[str, str]) -> None:
-    event = Event(raw="", **fields)
+def test_a_sentence_is_a_short_text_of_the_protocol_and_an_observation(event: Event) -> None:
     reading = read_event(event)
     assert reading == read_event(event)
     if reading is not None and reading.sentence is not None:
@@ -241,7 +250,7 @@ def test_orders_in_a_report_never_become_a_lesson() -> None:
     "report",
     ["(" * 50_000, "a/" * 50_000, "'" * 50_000, "x: " * 20_000, "\x1b[" * 30_000, "[x] " * 20_000, "error: " * 20_000,
      "/ a b" * 20_000, "0" * 100_000, "\n" * 100_000, "é" * 50_000, "a.b" * 30_000 + ":", " - " * 30_000],
-    ids=repr and (lambda text: repr(text[:6])),
+    ids=lambda text: repr(text[:6]),
 )  # fmt: skip
 def test_a_hostile_report_is_read_all_the_same(report: str) -> None:
     reading = read_event(Event(kind="error", raw="", title="Bash: x", happened=report, cwd=report[:5_000]))

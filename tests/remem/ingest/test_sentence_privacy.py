@@ -44,7 +44,7 @@ POSITIONS = [
     "one\n{}\nthree failed", "\t{}", "\x1b[31m{}\x1b[0m failed", "error\u200b{}", "{}\u00a0failed", "failed\r{}",
     "a|{}|b", "a;{};b", "a,{},b", "a\\{}", "…{}…", "{} - {}", "-- {}", "said \"I am {} and\"", "it's {}'s fault",
     "the {} branch is missing", "the {} server refused the connection", "error TS2322: Type '{}' is invalid",
-    "error[{}]: mismatched types", "HTTP {}", "exit status {}", "exit code {}", "line {}", "{} (errcheck)", "failed ({})",
+    "error[{}]: mismatched types", "HTTP {}", "exit status {}", "line {}", "{} (errcheck)", "failed ({})",
 ]  # fmt: skip
 
 FIELDS = ["title", "happened", "said", "agent_did", "expected", "text", "agent", "session", "cwd"]
@@ -84,7 +84,7 @@ def _sentences_with(word: str, position: str) -> Iterator[tuple[str, str]]:
 
 def _parts(word: str) -> list[str]:
     """What of a canary would give it away: each of its runs of at least four letters and digits."""
-    return [part for part in re.findall(r"\w{4,}", word.lower().replace("_", " "))] or [word.lower()]
+    return list(re.findall(r"\w{4,}", word.lower().replace("_", " "))) or [word.lower()]
 
 
 @pytest.mark.parametrize("canary", CANARIES)
@@ -122,7 +122,8 @@ def test_an_ordinary_word_is_private_where_it_names_the_folder(word: str) -> Non
     [
         "no such branch '{}'", "cannot find branch {}", "permission denied for user {}", "unable to reach host {}",
         "repository {} not found", "repository: {} is missing", "the project is called {} and is missing",
-        "error: failed to open /srv/zed/my-{}-app and the {} is missing", "cannot resolve git@{}.example.com: the {} failed",
+        "error: failed to open /srv/zed/my-{}-app and the {} is missing",
+        "cannot resolve git@{}.example.com: the {} failed",
         "could not read \"{}\"", "unable to open `{}`", "cannot find {}.py", "cannot find a/{}", "password is {} error",
         "cannot find {}-main", "cannot find Main{}", "cannot find {}_main",
     ],
@@ -207,7 +208,7 @@ def _private_tokens(event: Event) -> set[str]:
                     for piece in re.split(r"[/\\@:\s'\"`()<>,;\[\]]+", token)
                     if "." in piece or "-" in piece
                 }
-            found |= {digits for digits in re.findall(r"[0-9a-f]{7,}", token.lower())}
+            found |= set(re.findall(r"[0-9a-f]{7,}", token.lower()))
     # "exit status 1" has a digit that a folder may be called, too.
     return {token.strip(".:,") for token in found if len(token) > 1 and not token.isdigit()} - {""}
 

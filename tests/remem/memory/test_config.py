@@ -18,7 +18,7 @@ def path(tmp_path: Path) -> Path:
 def test_no_file_and_an_empty_one_are_complete_settings(path: Path) -> None:
     assert read_config(path) == Config()
     path.write_text("")
-    assert read_config(path) == Config((), 3, 90, False, 200_000_000)
+    assert read_config(path) == Config((), 3, 90, open=False, budget_bytes=200_000_000)
 
 
 def test_all_that_can_be_set(path: Path) -> None:
@@ -27,7 +27,7 @@ def test_all_that_can_be_set(path: Path) -> None:
         '[[targets]]\naddress = "https://a.example"\ntoken = "t"\n[[targets]]\naddress = "/mnt/b"\n'
     )  # fmt: skip
     targets = (Target("https://a.example", "t"), Target("/mnt/b"))
-    assert read_config(path) == Config(targets, 2, 30, True, 5)
+    assert read_config(path) == Config(targets, 2, 30, open=True, budget_bytes=5)
     assert read_config(path).target("https://a.example").token == "t"
     assert read_config(path).target("https://c.example") == Target("https://c.example")
 

@@ -49,9 +49,8 @@ def test_processes_that_make_one_home_at_once_agree_on_its_key(tmp_path: Path) -
     makers = [
         subprocess.Popen([sys.executable, "-c", MAKER, str(path)], stderr=subprocess.PIPE, text=True) for _ in range(4)
     ]
-    for maker in makers:
-        _, errors = maker.communicate(timeout=60)
-        assert maker.returncode == 0, errors
+    ended = [(maker.communicate(timeout=60)[1], maker.returncode) for maker in makers]
+    assert ended == [("", 0)] * 4
     assert len(Home.open(path).key_path.read_text().strip()) == 64
     assert not [item for item in path.iterdir() if item.name.startswith(".")]
 
@@ -117,8 +116,7 @@ def test_a_folder_of_another_program_is_refused_and_left_alone(make: object, tmp
     before = _snapshot(tmp_path)
     for act in (Home.create, Home.open):
         with pytest.raises(Refused):
-            home = act(tmp_path)
-            home.connect().close()
+            act(tmp_path).connect()
     assert _snapshot(tmp_path) == before
 
 

@@ -16,11 +16,13 @@ from typing import Final
 
 from .vectors_base import Vectors
 from .vectors_files import file_vectors, newest_vectors
+from .vectors_held import held_vectors
 from .vectors_keys import key_vectors, signature_vectors
 from .vectors_lines import line_vectors
 from .vectors_records import record_vectors
 from .vectors_revoked import revoked_vectors
-from .vectors_states import state_vectors
+from .vectors_seals import seal_vectors
+from .vectors_states import event_vectors, state_vectors
 from .vectors_texts import judgement_vectors, text_vectors
 
 FOLDER: Final = Path(__file__).resolve().parents[2] / "vectors"
@@ -37,7 +39,9 @@ def all_vectors() -> dict[str, Vectors]:
         "newest": newest_vectors(),
         "text": text_vectors(),
         "judgement": judgement_vectors(),
-        "state": state_vectors() | revoked_vectors(),
+        "state": state_vectors() | revoked_vectors() | held_vectors(),
+        "event": event_vectors(),
+        "seal": seal_vectors(),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import inspect
 import json
 import re
@@ -23,10 +24,14 @@ from remem.protocol import (
     ProtocolError,
     PublicKey,
     Seal,
+    SigningKey,
+    State,
     Statement,
     Verified,
     Version,
     accept,
+    compose,
+    event_between,
     judge,
     judgement,
     lesson_hash,
@@ -39,6 +44,8 @@ from remem.protocol import (
 )
 from remem.protocol.canonical import parse_line
 from remem.protocol.records import verify_record
+from remem.protocol.times import format_time
+from remem.sharing.seal import next_seal
 
 from . import make_vectors, vectors_reader
 from .vectors_base import ADA, NOW, whole
@@ -50,6 +57,9 @@ VECTORS = vectors_reader.read_vectors()
 def of_kind(*kinds: str) -> pytest.MarkDecorator:
     chosen = [vector for vector in VECTORS if vector.kind in kinds]
     return pytest.mark.parametrize("vector", chosen, ids=[f"{v.kind}/{v.name}" for v in chosen])
+
+
+NOTHING_HELD = lesson_state(Evidence("0" * 32, ()), Policy(), datetime.fromisoformat(NOW))
 
 
 def moment(text: str | None) -> datetime | None:
@@ -80,9 +90,18 @@ def test_a_line_is_read_or_refused_at_every_door(vector: Vector) -> None:
         with pytest.raises(ProtocolError) as refused:
             read(line)
         assert code_of(refused.value) == (vector.error, None)
+    if b"\n" in line:
+        return  # in a file it is two lines
     with pytest.raises(ProtocolError) as in_a_file:
         accept(line + b"\n", now=NOON)
-    assert code_of(in_a_file.value) == (vector.error, 1)
+    assert code_of(in_a_file.value) == (file_fault(line) or vector.error, 1)
+
+
+def file_fault(line: bytes) -> str | None:
+    """Return what a file is refused for before its one line is read (PROTOCOL.md, section 6, step 1)."""
+    if not line:
+        return "blank_line"
+    return "carriage_return" if b"\r" in line else None
 
 
 @of_kind("key")
@@ -154,7 +173,7 @@ def verified_lines() -> Verified:
     topics: dict[bytes, str] = {}
     for vector in VECTORS:
         if vector.kind == "file" and vector.error is None:
-            file = accept(vector.data("file"), now=NOON)
+            file = accept(vector.data("file"), now=datetime.fromisoformat(vector.given["now"]))
             topics |= file.verified.topics if file.verified is not None else {}
     return Verified(PublicKey.parse(ADA.hex), topics)
 
@@ -235,8 +254,15 @@ def evidence_of(vector: Vector) -> Evidence:
 
 
 def files_of(vector: Vector) -> list[OriginFile]:
+    """Return the files that are held when those of the vector have been offered one after the other."""
     now = datetime.fromisoformat(vector.given["now"])
-    return [accept(file.encode(), now=now) for file in vector.given["files"]]
+    held: dict[PublicKey, OriginFile] = {}
+    for data in vector.given["files"]:
+        offered = accept(data.encode(), now=now)
+        before = held.get(offered.key)
+        if newest(None if before is None else before.version, offered.version).takes:
+            held[offered.key] = offered
+    return list(held.values())
 
 
 def policy_of(given: Mapping[str, Any]) -> Policy:
@@ -267,6 +293,24 @@ def test_the_state_of_a_lesson(vector: Vector) -> None:
     }
     backwards = Evidence(evidence.hash, evidence.statements[::-1], evidence.denials[::-1] * 2)
     assert lesson_state(backwards, policy, now) == reading
+
+
+@of_kind("event")
+def test_the_event_between_two_states(vector: Vector) -> None:
+    before, after = (dataclasses.replace(NOTHING_HELD, state=State(vector.given[name])) for name in ("before", "after"))
+    event = event_between(before, after)
+    assert vector.accepted == {"event": event and event.value}
+
+
+# --- the next seal ---
+
+
+@of_kind("seal")
+def test_the_next_seal(vector: Vector) -> None:
+    now = datetime.fromisoformat(vector.given["now"])
+    seal = next_seal(now, vector.given["found"])
+    assert vector.accepted == {"seal": seal.number, "at": format_time(seal.at)}
+    assert accept(compose(SigningKey.from_seed(ADA.seed), [], number=seal.number, at=seal.at), now=now).records == ()
 
 
 # --- the set of vectors ---
@@ -323,3 +367,28 @@ def test_every_type_of_record_has_a_vector() -> None:
     types = {vector.accepted.get("type") for vector in VECTORS if vector.kind == "record" and vector.error is None}
     assert types == {"lesson", "confirm", "revoke", "deny", "seal", "unknown"}
     assert any(isinstance(parse_record(v.data("line")), Seal) for v in VECTORS if v.kind == "record" and not v.error)
+
+
+README = (vectors_reader.FOLDER / "README.md").read_text("utf-8")
+
+
+def members(value: object) -> Iterator[str]:
+    """Yield the name of every member of some JSON; what a line's own object holds is described elsewhere."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield name
+            if name != "value":
+                yield from members(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from members(inner)
+
+
+def test_every_member_of_a_vector_is_described() -> None:
+    described = set(re.findall(r"`([a-z_]+)`", README))
+    assert {name for vector in VECTORS for name in members(dict(vector.given))} - described == set()
+
+
+def test_every_kind_of_vector_is_described() -> None:
+    table = README.split("| kind | section |")[1].split("\n\n")[0]
+    assert re.findall(r"^\| `([a-z]+)` \|", table, re.MULTILINE) == list(make_vectors.all_vectors())

@@ -1,8 +1,9 @@
 """What the generator of the vectors is made of: keys from fixed seeds, and lines and files spelled by hand.
 
-Nothing here imports `remem`: lines are spelled by the standard library's JSON, signed by PyNaCl and hashed by
-hashlib, so a vector is a second opinion on the package and never its echo. What a vector expects is written out
-beside it; only hashes, digests, signatures and the bytes that were signed are worked out.
+Nothing here imports `remem`: lines are spelled by the standard library's JSON, signed by PyNaCl or, where no library
+would, by curve arithmetic, and hashed by hashlib, so a vector is a second opinion on the package and never its echo.
+What a vector expects is written out beside it; only hashes, digests, signatures and the bytes that were signed are
+worked out.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b, sha256, sha512
 from typing import Any, Final, TypeAlias
 
 from nacl.signing import SigningKey
+
+from . import curve
 
 Fields: TypeAlias = dict[str, Any]
 Vectors: TypeAlias = dict[str, Fields]
@@ -110,10 +114,43 @@ def seal(key: Key, behind: Sequence[str], **changes: Any) -> str:
     return line(key, fields | changes)
 
 
-def sealed(key: Key, records: Sequence[Mapping[str, Any]], **changes: Any) -> str:
+def sealed(key: Key, records: Sequence[Mapping[str, Any]], /, **changes: Any) -> str:
     """Return the text of a sealed file."""
     behind = sealed_lines(key, records)
     return joined([seal(key, behind, **changes), *behind])
+
+
+# --- files of so many records that a vector holds the recipe ---
+
+
+def counted(key: Key, counter: str, times: int) -> list[str]:
+    """Spell so many records of draft 0, of an unknown type, that differ in a counter from 0 on."""
+    return [line(key, {counter: number}) for number in range(times)]
+
+
+def alike(key: Key, times: int) -> list[str]:
+    """Spell so many of the shortest sealed records, which differ in their signatures alone.
+
+    No library signs so: the secret number behind R, which RFC 8032 takes from the seed and the message, counts from 1.
+    """
+    message = unsigned(key, {"sealed": True})
+    lines, point = [], curve.IDENTITY
+    for secret in range(1, times + 1):
+        point = curve.add(point, curve.BASE)
+        first = curve.encode(point)
+        second = (secret + curve.challenge(first, key.raw, message) * key.scalar) % curve.L
+        lines.append(line(key, {"sealed": True}, sig=(first + second.to_bytes(32, "little")).hex()))
+    return lines
+
+
+@cache
+def by_recipe(seed: str, times: int, **how: Any) -> str:
+    """Return the text of a file by its recipe: of draft 0 with a `counter`, or sealed with `number` and `at`."""
+    key = Key(bytes.fromhex(seed))
+    if "counter" in how:
+        return joined(counted(key, how["counter"], times))
+    behind = alike(key, times)
+    return joined([seal(key, behind, **how), *behind])
 
 
 # --- records, by their own fields ---

@@ -15,6 +15,7 @@ from .vectors_base import (
     Fields,
     Vectors,
     accept,
+    by_recipe,
     confirm,
     deny,
     digest,
@@ -34,13 +35,13 @@ DAY_AHEAD = "2026-12-02T12:00:00Z"
 DAY_AND_A_SECOND_AHEAD = "2026-12-02T12:00:01Z"
 
 
-def _good(comment: str, text: str, seal_: int | None, records: int) -> Fields:
+def _good(comment: str, text: str, seal_: int | None, records: int, now: str = NOW) -> Fields:
     values = {"seal": seal_, "records": records, "digest": digest(text.encode()), "key": ADA.hex}
-    return accept(comment, {"now": NOW, "file": text}, **values)
+    return accept(comment, {"now": now, "file": text}, **values)
 
 
-def _bad(comment: str, text: str, code: str, at: int | None) -> Fields:
-    return refuse(comment, {"now": NOW, "file": text}, code, at)
+def _bad(comment: str, text: str, code: str, at: int | None, now: str = NOW) -> Fields:
+    return refuse(comment, {"now": now, "file": text}, code, at)
 
 
 def _sealed(comment: str, records: Sequence[Fields], **changes: Any) -> Fields:
@@ -48,7 +49,7 @@ def _sealed(comment: str, records: Sequence[Fields], **changes: Any) -> Fields:
 
 
 def file_vectors() -> Vectors:
-    return {**_accepted(), **_limits(), **_bytes(), **_sealing(), **_contents(), **_clock()}
+    return {**_accepted(), **_limits(), **_counts(), **_bytes(), **_sealing(), **_contents(), **_clock()}
 
 
 def _accepted() -> Vectors:
@@ -99,18 +100,6 @@ def _padded(total: int) -> tuple[list[str], list[int]]:
     return [seal(ADA, lines), *lines], [0, *pads]
 
 
-def _many(count: int) -> Fields:
-    """Describe a file of draft 0 with so many signed records, by how it is made."""
-    return {
-        "now": NOW,
-        "file_recipe": {"seed": ADA.seed.hex(), "counter": "n", "times": count},
-    }
-
-
-def _many_text(count: int) -> str:
-    return joined([line(ADA, {"n": number}) for number in range(count)])
-
-
 def _limits() -> Vectors:
     fit, fit_pads = _padded(262_144)
     over, over_pads = _padded(262_145)
@@ -127,15 +116,35 @@ def _limits() -> Vectors:
         "of-262145-bytes": refuse(
             "a byte more, and otherwise right", {"now": NOW, "file_parts": _parts(over, over_pads)}, "file_size"
         ),
-        "of-1000-records": accept(
-            "exactly at the limit; records so short fit only without a seal",
-            _many(1_000),
-            seal=None,
-            records=1_000,
-            digest=digest(_many_text(1_000).encode()),
-            key=ADA.hex,
+        "of-262146-bytes-with-cr-lf": refuse(
+            "the size comes first", {"now": NOW, "file_parts": [{"repeat": "\r\n", "times": 131_073}]}, "file_size"
         ),
-        "of-1001-records": refuse("a record more", _many(1_001), "record_count"),
+    }
+
+
+def _counts() -> Vectors:
+    many: Fields = {"seed": ADA.seed.hex(), "times": 1_000, "counter": "n"}
+    alike: Fields = {"seed": ADA.seed.hex(), "times": 1_000, "number": NOW_SECONDS, "at": NOW}
+
+    def held(comment: str, recipe: Fields, number: int | None) -> Fields:
+        values = {"seal": number, "records": 1_000, "digest": digest(by_recipe(**recipe).encode()), "key": ADA.hex}
+        return accept(comment, {"now": NOW, "file_recipe": recipe}, **values)
+
+    def over(comment: str, recipe: Fields) -> Fields:
+        return refuse(comment, {"now": NOW, "file_recipe": recipe | {"times": 1_001}}, "record_count")
+
+    def none(count: int) -> Fields:
+        return {"now": NOW, "file_parts": [{"repeat": "x\n", "times": count}]}
+
+    return {
+        "of-1000-records": held("exactly at the limit", many, None),
+        "of-1001-records": over("a record more", many),
+        "of-1000-records-that-say-nothing": held(
+            "a seal and 1,000 lines of 260 bytes, which differ in their signatures alone", alike, NOW_SECONDS
+        ),
+        "of-1001-records-that-say-nothing": over("a record more, and 1,487 bytes are left", alike),
+        "of-1002-lines": refuse("counted before any line is read", none(1_002), "record_count"),
+        "of-1001-lines-that-are-no-records": refuse("a seal may be among 1,001", none(1_001), "not_an_object", 1),
     }
 
 
@@ -252,6 +261,24 @@ def _contents() -> Vectors:
         "of-draft-0-with-a-line-twice": _bad(
             "the rule holds without a seal", joined([line(ADA, lesson())] * 2), "duplicate_record", 2
         ),
+        "with-a-false-signature-and-then-a-broken-record": _bad(
+            "every line is read before any signature is verified",
+            sealed(ADA, [lesson(), lesson(seen=0)]).replace("lock", "lick"),
+            "field_value",
+            3,
+        ),
+        "with-a-lesson-twice-under-a-seal-that-counts-one": _bad(
+            "what is said twice is named before what the seal says",
+            sealed(ADA, [lesson(), again], records=1),
+            "duplicate_record",
+            3,
+        ),
+        "with-a-line-dropped-and-a-false-signature": _bad(
+            "the seal is read before any signature is verified",
+            joined(broken.splitlines()[:2]),
+            "seal_records",
+            1,
+        ),
         "with-a-signature-that-is-false": _bad("one byte of a text changed", broken, "signature_invalid", 2),
     }
 
@@ -259,6 +286,8 @@ def _contents() -> Vectors:
 def _clock() -> Vectors:
     far = "2099-01-01T00:00:00Z"
     late = DAY_AND_A_SECOND_AHEAD
+    half, just_before = "2026-12-01T12:00:00.5Z", "2026-12-01T12:00:00.499999Z"
+    halves = joined([line(ADA, confirm(at="2026-12-02T12:00:00.5Z"))])
     return {
         "a-day-ahead": _sealed(
             "exactly 24 hours", [lesson(updated=DAY_AHEAD), confirm(OTHER, at=DAY_AHEAD)], at=DAY_AHEAD
@@ -273,6 +302,8 @@ def _clock() -> Vectors:
         "a-microsecond-too-far-ahead": _bad(
             "fractions count here", sealed(ADA, [confirm(at="2026-12-02T12:00:00.000001Z")]), "deferred", 2
         ),
+        "half-a-second-ahead": _good("one digit behind the point is a tenth of a second", halves, None, 1, half),
+        "half-a-second-too-far-ahead": _bad("by a microsecond of the clock", halves, "deferred", 1, just_before),
         "of-draft-0-too-far-ahead": _bad(
             "the rule holds without a seal", joined([line(ADA, confirm(at=late))]), "deferred", 1
         ),

@@ -11,6 +11,14 @@ def _at_depth(levels: int) -> str:
     return '{"a":' + "[" * (levels - 1) + "]" * (levels - 1) + "}"
 
 
+def _objects_deep(levels: int) -> str:
+    return '{"a":' * (levels - 1) + "{}" + "}" * (levels - 1)
+
+
+def _object_of(levels: int) -> Fields:
+    return {} if levels == 1 else {"a": _object_of(levels - 1)}
+
+
 def _parts(before: str, repeat: str, times: int, after: str) -> Fields:
     return {"line_parts": [before, {"repeat": repeat, "times": times}, after]}
 
@@ -52,6 +60,9 @@ def _objects() -> Vectors:
         "order-by-utf-16-is-refused": _bad(
             "the order of UTF-16 code units", '{"\U0001f600":2,"\ufb00":1}', "field_order"
         ),
+        "order-goes-by-the-field-before": _bad(
+            "a sorts before b, but c does not", '{"a":1,"c":2,"b":3}', "field_order"
+        ),
         "order-at-every-depth": _bad("the rule holds inside too", '{"a":[{"c":1,"b":2}]}', "field_order"),
         "a-field-twice": _bad("one name, two values", '{"a":1,"a":2}', "duplicate_field"),
         "a-field-twice-with-another-between": _bad(
@@ -62,6 +73,8 @@ def _objects() -> Vectors:
         "words": _good("the three words of JSON", '{"a":[false,null,true]}', {"a": [False, None, True]}),
         "depth-8": _good("the outer object is level 1", _at_depth(8), {"a": [[[[[[[]]]]]]]}),
         "depth-9": _bad("a level more", _at_depth(9), "depth"),
+        "depth-8-of-objects": _good("objects count too", _objects_deep(8), _object_of(8)),
+        "depth-9-of-objects": _bad("a level more", _objects_deep(9), "depth"),
         "depth-of-thousands": refuse(
             "refused by counting, before any stack is in danger", _parts('{"a":', "[", 8_000, ""), "depth"
         ),
@@ -78,6 +91,7 @@ def _objects() -> Vectors:
         "space-before-the-object": _bad("no white space outside strings", ' {"a":1}', "white_space"),
         "space-behind-the-object": _bad("no white space outside strings", '{"a":1} ', "white_space"),
         "a-tab-between-fields": _bad("a tab is white space", '{"a":1,\t"b":2}', "white_space"),
+        "a-line-feed-between-fields": _bad("a line feed is white space", '{"a":1,\n"b":2}', "white_space"),
         "a-carriage-return-at-the-end": _bad("lines end in LF alone", '{"a":1}\r', "carriage_return"),
     }
 
@@ -103,17 +117,28 @@ def _strings() -> Vectors:
         "an-accent-escaped": _bad("é stands as itself", r'{"a":"\u00e9"}', "escape"),
         "a-delete-escaped": _bad("U+007F stands as itself", r'{"a":"\u007f"}', "escape"),
         "a-tab-by-its-number": _bad("the tab has its letter", r'{"a":"\u0009"}', "escape"),
+        "a-backspace-by-its-number": _bad("the backspace has its letter", r'{"a":"\u0008"}', "escape"),
+        "a-line-feed-by-its-number": _bad("the line feed has its letter", r'{"a":"\u000a"}', "escape"),
+        "a-form-feed-by-its-number": _bad("the form feed has its letter", r'{"a":"\u000c"}', "escape"),
+        "a-carriage-return-by-its-number": _bad("the carriage return has its letter", r'{"a":"\u000d"}', "escape"),
         "a-quote-by-its-number": _bad("the quote has its own escape", r'{"a":"\u0022"}', "escape"),
         "upper-case-hex-in-an-escape": _bad("lower case only", r'{"a":"\u001F"}', "escape"),
+        "a-capital-digit-in-an-escape": _bad("lower case only", r'{"a":"\u000B"}', "escape"),
         "an-escape-cut-short": _bad("four digits", r'{"a":"\u00"}', "escape"),
         "an-escape-of-another-language": _bad("JSON has no such escape", r'{"a":"\x41"}', "escape"),
         "a-field-name-escaped": _bad("names follow the same rule", r'{"\u0061":1}', "escape"),
         "a-tab-in-a-string": _bad("a control character is escaped", '{"a":"\t"}', "escape"),
         "a-nul-in-a-string": _bad("a control character is escaped", '{"a":"\x00"}', "escape"),
+        "a-line-feed-in-a-string": _bad("a control character is escaped", '{"a":"\n"}', "escape"),
+        "a-carriage-return-in-a-string": _bad("a control character is escaped", '{"a":"\r"}', "escape"),
+        "the-last-control-in-a-string": _bad("U+001F is the last below U+0020", '{"a":"\x1f"}', "escape"),
         "a-lone-surrogate": _bad("half a character", r'{"a":"\ud800"}', "surrogate"),
         "a-pair-of-surrogates": _bad(
             "a character beyond U+FFFF stands as itself", r'{"a":"\ud83d\ude00"}', "surrogate"
         ),
+        "a-pair-of-surrogates-in-upper-case": _bad("whatever the case", r'{"a":"\uD83D\uDE00"}', "surrogate"),
+        "a-lone-low-surrogate-in-upper-case": _bad("the other half", r'{"a":"\uDC00"}', "surrogate"),
+        "a-surrogate-cut-short": _bad("four digits", r'{"a":"\ud83"}', "escape"),
     }
 
 
@@ -145,7 +170,10 @@ def _numbers() -> Vectors:
         "a-negative-zero": ("-0", "number_form"),
         "a-negative-zero-with-a-fraction": ("-0.0", "number_form"),
         "a-negative-zero-with-two-digits": ("-0.00", "number_form"),
+        "a-letter-behind-a-number": ("1x", "number_form"),
+        "two-signs": ("--1", "number_form"),
         "not-a-number": ("NaN", "number_form"),
+        "not-a-number-in-lower-case": ("nan", "syntax"),
         "infinity": ("Infinity", "number_form"),
         "minus-infinity": ("-Infinity", "number_form"),
         "a-number-in-hex": ("0x10", "number_form"),
@@ -165,7 +193,9 @@ def _encodings() -> Vectors:
         "an-overlong-spelling": _bytes("0xC0 0xAF spells a slash too long", b'{"a":"\xc0\xaf"}', "encoding"),
         "a-character-cut-in-two": _bytes("the second byte of é is missing", b'{"a":"\xc3"}', "encoding"),
         "beyond-unicode": _bytes("U+110000 does not exist", b'{"a":"\xf4\x90\x80\x80"}', "encoding"),
-        "a-surrogate-in-bytes": _bytes("U+D800 in three bytes", b'{"a":"\xed\xa0\x80"}', "surrogate"),
+        "a-surrogate-in-bytes": _bytes(
+            "ED A0 80 is U+D800, which UTF-8 leaves out", b'{"a":"\xed\xa0\x80"}', "encoding"
+        ),
         "utf-16-with-its-mark": _bytes("0xFF begins no character", '{"a":1}'.encode("utf-16"), "encoding"),
         "utf-16-without-a-mark": _bytes("a NUL is no brace", '{"a":1}'.encode("utf-16-be"), "not_an_object"),
         "a-byte-order-mark": _bytes("UTF-8 needs none", b'\xef\xbb\xbf{"a":1}', "byte_order_mark"),
@@ -174,6 +204,7 @@ def _encodings() -> Vectors:
 
 def _not_json() -> Vectors:
     bad = {
+        "an-empty-line": ("", "not_an_object"),
         "an-array": ("[1]", "not_an_object"),
         "a-string": ('"a"', "not_an_object"),
         "a-bare-word": ("null", "not_an_object"),

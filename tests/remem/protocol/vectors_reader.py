@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from .vectors_base import Key, joined, line
+from .vectors_base import by_recipe
 
 FOLDER: Final = Path(__file__).resolve().parents[2] / "vectors"
 
@@ -44,9 +44,7 @@ class Vector:
         if f"{name}_parts" in self.given:
             parts = self.given[f"{name}_parts"]
             return "".join(part if isinstance(part, str) else part["repeat"] * part["times"] for part in parts).encode()
-        recipe = self.given[f"{name}_recipe"]
-        key = Key(bytes.fromhex(recipe["seed"]))
-        return joined([line(key, {recipe["counter"]: number}) for number in range(recipe["times"])]).encode()
+        return by_recipe(**self.given[f"{name}_recipe"]).encode()
 
 
 def read_vectors(folder: Path = FOLDER) -> list[Vector]:

@@ -40,7 +40,16 @@ def _bad(comment: str, fields: Fields, code: str) -> Fields:
 
 
 def record_vectors() -> Vectors:
-    return {**_types(), **_kept(), **_common(), **_of_a_lesson(), **_of_others(), **_of_a_seal(), **_times()}
+    return {
+        **_types(),
+        **_kept(),
+        **_common(),
+        **_of_a_lesson(),
+        **_of_others(),
+        **_of_a_seal(),
+        **_times(),
+        **_order(),
+    }
 
 
 def _types() -> Vectors:
@@ -67,6 +76,7 @@ def _types() -> Vectors:
         ),
         "revocation-of-draft-0": _good("without at", {"revoke": HASH}, "revoke", subject=HASH, time=None),
         "denial": _good("a denial of a key", deny(BEN) | SEALED, "deny", subject=BEN.hex, time=AT),
+        "denial-of-draft-0": _good("without at", deny(BEN, at=None), "deny", subject=BEN.hex, time=None),
         "denial-of-no-point": _good(
             "64 hex digits are enough to be denied", {**deny(BEN), "deny": "0" * 64}, "deny", subject="0" * 64
         ),
@@ -148,6 +158,7 @@ def _of_a_lesson() -> Vectors:
         "updated-a-number": {"updated": NOW_SECONDS},
         "hash-a-number": {"hash": 7},
         "parents-a-string": {"parents": one},
+        "parents-null": {"parents": raw("null")},
     }
     values: dict[str, Fields] = {
         "seen-0": {"seen": 0},
@@ -155,6 +166,8 @@ def _of_a_lesson() -> Vectors:
         "hash-in-upper-case": {"hash": HASH.upper()},
         "hash-of-31-digits": {"hash": HASH[:31]},
         "kind-that-begins-with-a-known-one": {"kind": "errors"},
+        "kind-that-begins-with-correction": {"kind": "corrections"},
+        "kind-that-begins-with-surprise": {"kind": "surprised"},
         "kind-with-a-capital": {"kind": "Error"},
         "kind-of-17-letters": {"kind": "abcdefghijklmnopq"},
         "kind-of-no-letter": {"kind": ""},
@@ -191,6 +204,9 @@ def _of_others() -> Vectors:
         "revocation-with-a-reason-of-another-type": _bad("a reason is a string", revoke(reason=7), "field_type"),
         "denial-of-an-origin": _bad("a denial names a whole key", {**deny(BEN), "deny": BEN.origin}, "field_value"),
         "denial-without-a-reason": _bad("a denial says why", deny(BEN, reason=None), "field_missing"),
+        "denial-with-a-reason-of-another-type": _bad("a reason is a string", deny(BEN, reason=7), "field_type"),
+        "denial-of-draft-0-with-a-false-at": _bad("absent or a time", deny(BEN, at="soon"), "time_form"),
+        "revocation-of-draft-0-with-a-false-at": _bad("absent or a time", revoke(at="soon"), "time_form"),
         "denial-sealed-without-at": _bad("only draft 0 may lack it", deny(BEN, at=None) | SEALED, "field_missing"),
     }
 
@@ -256,4 +272,30 @@ def _times() -> Vectors:
         },
         "time-of-a-lesson": _bad("updated follows the same rule", lesson(updated="yesterday"), "time_form"),
         "time-of-a-seal": _bad("and so does the seal", SEAL | {"at": "yesterday"}, "time_form"),
+    }
+
+
+def _order() -> Vectors:
+    """Lines of two faults, of which the one that is read first names the code."""
+    two_types = lesson() | confirm()
+    cases: dict[str, tuple[Fields, str]] = {
+        "v-before-key": (lesson(v=2, key=7), "version"),
+        "key-before-origin": (lesson(key=7, origin=None), "field_type"),
+        "origin-before-sealed": (lesson(origin=BEN.origin, sealed=False), "origin_mismatch"),
+        "sealed-before-the-type": (two_types | {"sealed": False}, "field_value"),
+        "id-before-seen": (lesson(id=7, seen=0), "field_type"),
+        "updated-before-hash": (lesson(updated="soon", hash=7), "time_form"),
+        "hash-before-parents": (lesson(hash=7, parents=[]), "field_type"),
+        "at-before-the-reason": (deny(BEN, at="soon", reason=7), "time_form"),
+        "sealed-before-the-number-of-a-seal": (SEAL | {"sealed": None, "seal": "1"}, "field_missing"),
+        "at-of-a-seal-before-its-digest": (SEAL | {"at": "soon", "digest": 7}, "time_form"),
+    }
+    comment = "what is read first names the code"
+    return {
+        **{f"order-{name}": _bad(comment, fields, code) for name, (fields, code) in cases.items()},
+        "order-the-type-before-sig": refuse(comment, {"line": line(ADA, two_types, sig="0")}, "record_type"),
+        "order-sig-before-the-fields": refuse(comment, {"line": line(ADA, lesson(seen=0), sig="0")}, "signature_form"),
+        "order-the-fields-before-the-signature": refuse(
+            comment, {"line": line(ADA, lesson(seen=0), sig="00" * 64)}, "field_value"
+        ),
     }

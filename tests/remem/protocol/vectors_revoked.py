@@ -1,8 +1,6 @@
-"""The vectors of states (PROTOCOL.md, section 9): what takes a lesson back, and evidence by whole files."""
+"""The vectors of states (PROTOCOL.md, section 9): what takes a lesson back."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from .vectors_base import (
     ADA,
@@ -13,23 +11,13 @@ from .vectors_base import (
     FAY,
     GIL,
     HAL,
-    HASH,
     IDA,
     JON,
-    LAST_SEAL,
     Fields,
     Vectors,
-    confirm,
-    deny,
-    joined,
-    lesson,
-    line,
-    revoke,
-    sealed,
 )
 from .vectors_statements import (
     OPEN,
-    RECENT,
     admits,
     by,
     counted,
@@ -46,7 +34,7 @@ from .vectors_statements import (
 
 
 def revoked_vectors() -> Vectors:
-    return {**_withdrawals(), **_revokers(), **_quorums(), **_denials(), **_files()}
+    return {**_withdrawals(), **_revokers(), **_quorums(), **_denials()}
 
 
 def _withdrawals() -> Vectors:
@@ -96,6 +84,14 @@ def _withdrawals() -> Vectors:
             "withdrawn",
             {"unadmitted": 3},
             by(EVE),
+        ),
+        "revoked-by-another-key-of-its-publisher": state_vector(
+            "a publication is withdrawn by its own key",
+            [said_lesson(ADA), said_revoke(BEN)],
+            admits((ADA, "one", "a"), (BEN, "one", "a")),
+            "candidate",
+            "unconfirmed",
+            published(ADA),
         ),
         "revoked-without-a-time": state_vector(
             "revocations act whatever their date", [said_revoke(ADA, None)], {}, "revoked", "withdrawn", by(ADA)
@@ -198,6 +194,16 @@ def _quorums() -> Vectors:
             published(ADA),
             counted(3),
         ),
+        "quorum-names-who-counts": state_vector(
+            "a stranger who revokes it too is not named",
+            [said_lesson(ADA), *said_confirms(BEN, CLEO, DAN), *said_revokes(BEN, CLEO, DAN, EVE)],
+            follows(BEN, CLEO, DAN),
+            "revoked",
+            "quorum",
+            published(ADA),
+            counted(3),
+            by(BEN, CLEO, DAN),
+        ),
         "no-quorum-of-strangers": state_vector(
             "who does not count does not turn",
             [said_lesson(ADA), *said_confirms(BEN, CLEO, DAN), *said_revokes(EVE, FAY, GIL)],
@@ -214,6 +220,7 @@ def _denials() -> Vectors:
     three = said_confirms(BEN, CLEO, DAN)
     stands = [said_lesson(ADA), *three]
     same = admits((ADA, "one", "a"), (BEN, "one", "a"))
+    chain = admits((BEN, "one", "x"), (CLEO, "one", "x"), (CLEO, "two", "y"), (DAN, "two", "y"))
     return {
         "a-denied-publisher": state_vector(
             "nothing of that key is heard",
@@ -261,6 +268,15 @@ def _denials() -> Vectors:
             published(ADA),
             counted(2),
         ),
+        "a-denied-key-still-joins-principals": state_vector(
+            "its admissions are no records",
+            [said_lesson(ADA), *said_confirms(BEN, CLEO, DAN), said_deny(HAL, CLEO)],
+            chain | trusts(HAL),
+            "candidate",
+            "unconfirmed",
+            published(ADA),
+            counted(1),
+        ),
         "a-denied-publication-bars-nobody": state_vector(
             "what is not heard cannot bar its principal's other key",
             [said_lesson(ADA), *said_confirms(BEN), said_deny(HAL, ADA)],
@@ -268,93 +284,5 @@ def _denials() -> Vectors:
             "candidate",
             "unconfirmed",
             counted(1),
-        ),
-    }
-
-
-def _files() -> Vectors:
-    def held(comment: str, files: Sequence[str], policy: Fields, state: str, cause: str, *reading: Fields) -> Fields:
-        vector = state_vector(comment, [], policy, state, cause, *reading)
-        del vector["statements"]
-        return {**vector, "files": list(files)}
-
-    confirming = [sealed(key, [confirm(at=RECENT)]) for key in (BEN, CLEO, DAN)]
-    publishing = sealed(ADA, [lesson(), {"note": "x"}])
-    return {
-        "files-that-make-it-common": held(
-            "one publisher and three confirmers",
-            [publishing, *confirming],
-            OPEN,
-            "common",
-            "confirmed",
-            published(ADA),
-            counted(3),
-        ),
-        "files-in-another-order": held(
-            "the order in which files came changes nothing",
-            [*reversed(confirming), publishing],
-            OPEN,
-            "common",
-            "confirmed",
-            published(ADA),
-            counted(3),
-        ),
-        "files-of-draft-0": held(
-            "a confirmation without at does not count",
-            [joined([line(ADA, lesson())]), joined([line(BEN, {"confirm": HASH})]), *confirming[1:]],
-            OPEN,
-            "candidate",
-            "unconfirmed",
-            published(ADA),
-            counted(2),
-        ),
-        "files-with-a-lesson-that-fails-judgement": held(
-            "it neither stands nor bars its key's confirmation",
-            [sealed(ADA, [lesson(id="a\nb"), confirm(at=RECENT)]), *confirming[:2]],
-            OPEN,
-            "common",
-            "confirmed",
-            counted(3),
-        ),
-        "files-with-a-revocation-that-fails-judgement": held(
-            "it is no evidence, so the lesson beside it stands",
-            [sealed(ADA, [lesson(), revoke(reason="a\nb")])],
-            {},
-            "candidate",
-            "unconfirmed",
-            published(ADA),
-        ),
-        "files-with-a-denial-that-fails-judgement": held(
-            "it denies nobody",
-            [publishing, sealed(HAL, [deny(ADA, reason="a\nb")])],
-            trusts(HAL),
-            "candidate",
-            "unconfirmed",
-            published(ADA),
-        ),
-        "files-with-another-hash": held(
-            "records about other lessons are no evidence",
-            [publishing, sealed(BEN, [revoke("0" * 32), lesson("Another lesson.")])],
-            OPEN,
-            "candidate",
-            "unconfirmed",
-            published(ADA),
-        ),
-        "files-of-a-retired-key": held(
-            "under the last seal only revocations are left, and they act",
-            [sealed(ADA, [revoke()], number=LAST_SEAL), *confirming],
-            OPEN,
-            "revoked",
-            "withdrawn",
-            counted(3),
-            by(ADA),
-        ),
-        "files-with-a-denial": held(
-            "one line sets a whole file aside",
-            [publishing, *confirming, sealed(HAL, [deny(ADA), deny(BEN)])],
-            OPEN | trusts(HAL),
-            "candidate",
-            "unconfirmed",
-            counted(2),
         ),
     }

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from .vectors_base import HASH, NOW, TEXT, Fields, Key, accept
 
+A_MICROSECOND_ON = "2026-12-01T12:00:00.000001Z"
 W_AGO = "2026-09-02T12:00:00Z"
 OVER_W_AGO = "2026-09-02T11:59:59Z"
 TWO_W_AGO = "2026-06-04T12:00:00Z"

@@ -1,11 +1,15 @@
-"""The vectors of states (PROTOCOL.md, section 9): what counts, for how long, and whose sentence is shown."""
+"""The vectors of states (PROTOCOL.md, section 9): what counts, for how long, and whose sentence is shown.
+
+And those of events, which lead from one state to another.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .vectors_base import ADA, BEN, CLEO, DAN, EVE, TEXT, Fields, Vectors
+from .vectors_base import ADA, BEN, CLEO, DAN, EVE, NOW, TEXT, Fields, Vectors, accept
 from .vectors_statements import (
+    A_MICROSECOND_ON,
     AHEAD,
     OPEN,
     OVER_TWO_W_AGO,
@@ -82,16 +86,23 @@ def _counts() -> Vectors:
 
 
 def _ages() -> Vectors:
-    def aged(comment: str, at: str, state: str, cause: str, **policy: Any) -> Fields:
+    def aged(comment: str, at: str, state: str, cause: str, now: str = NOW, **policy: Any) -> Fields:
         said = [said_lesson(ADA), *said_confirms(BEN, CLEO, DAN, at=at)]
-        return state_vector(comment, said, OPEN | policy, state, cause, published(ADA), counted(3, at))
+        vector = state_vector(comment, said, OPEN | policy, state, cause, published(ADA), counted(3, at))
+        return vector | {"now": now}
 
     long_ago = said_confirms(BEN, CLEO, at=OVER_TWO_W_AGO)
     return {
         "confirmed-exactly-w-ago": aged("at most W", W_AGO, "common", "confirmed"),
         "confirmed-a-second-more-than-w-ago": aged("longer than W", OVER_W_AGO, "fading", "lapsed"),
+        "confirmed-a-microsecond-more-than-w-ago": aged(
+            "ages are exact", W_AGO, "fading", "lapsed", now=A_MICROSECOND_ON
+        ),
         "confirmed-exactly-2w-ago": aged("at most 2W", TWO_W_AGO, "fading", "lapsed"),
         "confirmed-a-second-more-than-2w-ago": aged("longer than 2W", OVER_TWO_W_AGO, "removed", "expired"),
+        "confirmed-a-microsecond-more-than-2w-ago": aged(
+            "ages are exact", TWO_W_AGO, "removed", "expired", now=A_MICROSECOND_ON
+        ),
         "confirmed-ahead-of-the-clock": aged("a time ahead is no older than now", AHEAD, "common", "confirmed"),
         "another-w": aged("the reader's own W", RECENT, "fading", "lapsed", window_days=10),
         "the-last-confirmation-decides": state_vector(
@@ -136,6 +147,15 @@ def _principals() -> Vectors:
             published(ADA),
             counted(1),
         ),
+        "the-later-of-one-principal-first": state_vector(
+            "whichever is read first",
+            [*told, said_confirm(BEN, RECENT), said_confirm(CLEO, W_AGO)],
+            admits((BEN, "one", "x"), (CLEO, "one", "x")),
+            "candidate",
+            "unconfirmed",
+            published(ADA),
+            counted(1),
+        ),
     }
 
 
@@ -159,6 +179,14 @@ def _bars() -> Vectors:
             "unconfirmed",
             published(ADA),
             counted(1),
+        ),
+        "a-confirmation-by-a-publisher-that-withdrew": state_vector(
+            "its key published it, so it is not shown as unadmitted either",
+            [said_lesson(ADA), said_revoke(ADA), said_lesson(DAN), said_confirm(ADA)],
+            {},
+            "candidate",
+            "unconfirmed",
+            published(DAN),
         ),
         "a-withdrawn-publication-still-bars": state_vector(
             "the lesson line is there, so its principal published it",
@@ -192,4 +220,29 @@ def _publishers() -> Vectors:
             "unconfirmed",
             published(high),
         ),
+    }
+
+
+def event_vectors() -> Vectors:
+    leads_to = {
+        "candidate": "discounted",
+        "common": "confirmed",
+        "fading": "lapsed",
+        "removed": "expired",
+        "revoked": "revoked",
+    }
+
+    def event(before: str, after: str) -> str | None:
+        if before == after:
+            return None
+        return "reinstated" if (before, after) == ("revoked", "candidate") else leads_to[after]
+
+    return {
+        f"{before}-to-{after}": accept(
+            "whatever the cause was and is" if before == after else "named by where it leads",
+            {"before": before, "after": after},
+            event=event(before, after),
+        )
+        for before in leads_to
+        for after in leads_to
     }

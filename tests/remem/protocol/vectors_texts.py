@@ -31,6 +31,14 @@ def text_vectors() -> Vectors:
             "a\u00a0b\u3000c\u2028d\u0085e",
             "a b c d e",
         ),
+        "every-other-white-space": (
+            "vertical tab, form feed, return, ogham, en quad to hair space, narrow no-break, mathematical, paragraph",
+            "error",
+            "a\vb\fc\rd\u1680e"
+            + "".join(f"{chr(point)}f" for point in range(0x2000, 0x200B))
+            + "\u202fg\u205fh\u2029i",
+            f"a b c d e{' f' * 11} g h i",
+        ),
         "no-white-space": (
             "U+001C to U+001F and the zero-width space have not",
             "error",
@@ -81,6 +89,8 @@ def _let_in() -> Vectors:
         "an-emoji-of-unicode-13": emoji,
         "accents": "Ein Umlaut im Pfad lässt den Build scheitern: größe.txt fehlt.",
         "exactly-1000-code-points": "é" * 1_000,
+        "exactly-1000-code-points-beyond-u-ffff": "\U0001f9ea" * 1_000,
+        "a-ligature-and-a-circled-digit": "The ﬁle ① is stale.",
     }
     return {
         "a-lesson": accept("an observation", _given(lesson())),
@@ -88,8 +98,13 @@ def _let_in() -> Vectors:
             "case and runs of spaces do not change a hash", _given(lesson(text=f" {TEXT.upper()}  ", hash=HASH))
         ),
         **{name: accept("an observation", _given(lesson(text=text))) for name, text in observations.items()},
+        "a-lesson-from-a-correction": accept("an observation", _given(lesson(kind="correction"))),
+        "a-lesson-from-a-surprise": accept("an observation", _given(lesson(kind="surprise"))),
         "a-confirmation": accept("it has no text to judge", _given(confirm())),
         "a-confirmation-of-draft-0": accept("it passes, and does not count (section 9)", _given({"confirm": HASH})),
+        "a-confirmation-with-an-unclean-reason": accept(
+            "reason is no field of a confirmation", _given(confirm(reason="a\nb"))
+        ),
         "a-revocation-without-a-reason": accept("it has no text to judge", _given(revoke())),
         "a-revocation-with-a-reason": accept("one line", _given(revoke(reason="It was true of one machine only."))),
         "a-reason-that-is-an-order": accept(
@@ -102,11 +117,13 @@ def _let_in() -> Vectors:
 
 # Texts that are skipped, by the rule that they break.
 _TEXTS = {
-    "text_empty": {"no-code-point": "", "only-white-space": " \u3000\t"},
+    "text_empty": {"no-code-point": "", "only-white-space": " \u3000\t", "only-white-space-and-long": " " * 1_001},
     "text_long": {"1001-code-points": "é" * 1_001},
     "text_lines": {
         "a-line-feed": "one\ntwo",
         "a-vertical-tab": "one\vtwo",
+        "a-form-feed": "one\ftwo",
+        "a-carriage-return": "one\rtwo",
         "a-next-line": "one\u0085two",
         "a-line-separator": "one\u2028two",
         "a-paragraph-separator": "one\u2029two",
@@ -116,7 +133,16 @@ _TEXTS = {
         "an-emoji-of-unicode-15": "one \U0001fae8",
         "a-noncharacter": "one\ufffe",
     },
-    "text_control": {"a-nul": "one\0", "a-tab": "one\ttwo", "an-escape": "\x1b[31mred", "a-delete": "one\x7f"},
+    "text_control": {
+        "a-nul": "one\0",
+        "a-tab": "one\ttwo",
+        "an-escape": "\x1b[31mred",
+        "a-delete": "one\x7f",
+        "a-file-separator": "one\x1ctwo",
+        "a-group-separator": "one\x1dtwo",
+        "a-record-separator": "one\x1etwo",
+        "a-tab-before-a-line-feed": "one\ttwo\nthree",
+    },
     "text_format": {
         "a-bidi-override": "one\u202eowt",
         "a-zero-width-space": "one\u200btwo",
@@ -139,12 +165,16 @@ _TEXTS = {
 # The normal text where lower-casing alone does not give it.
 _NORMAL = {
     "only-white-space": "",
+    "only-white-space-and-long": "",
     "a-line-feed": "one two",
     "a-vertical-tab": "one two",
+    "a-form-feed": "one two",
+    "a-carriage-return": "one two",
     "a-next-line": "one two",
     "a-line-separator": "one two",
     "a-paragraph-separator": "one two",
     "a-tab": "one two",
+    "a-tab-before-a-line-feed": "one two three",
     "a-kelvin-sign": "300 k fails",
 }
 
@@ -174,6 +204,7 @@ def _skipped_names() -> Vectors:
 
 
 def _skipped_otherwise() -> Vectors:
+    order = _TEXTS["instruction"]["an-order"]
     return {
         "a-kind-unknown": skip(
             "its file travels, and a later version may know it", _given(lesson(kind="insight")), "kind_unknown"
@@ -181,6 +212,15 @@ def _skipped_otherwise() -> Vectors:
         "a-hash-of-another-text": skip("the hash is computed anew", _given(lesson(hash="0" * 32)), "hash_mismatch"),
         "a-hash-of-another-kind": skip(
             "the kind is part of it", _given(lesson(kind="surprise", hash=HASH)), "hash_mismatch"
+        ),
+        "the-kind-before-the-text": skip(
+            "of two faults the first rule names it", _given(lesson(text="a\nb", kind="insight")), "kind_unknown"
+        ),
+        "the-hash-before-the-guard": skip(
+            "of two faults the first rule names it", _given(lesson(text=order, hash="0" * 32)), "hash_mismatch"
+        ),
+        "the-guard-before-the-id": skip(
+            "of two faults the first rule names it", _given(lesson(text=order, id="a\nb")), "instruction"
         ),
         "the-text-before-the-hash": skip(
             "of two faults the first rule names it", _given(lesson(text="a\nb", hash="0" * 32)), "text_lines"

@@ -437,6 +437,20 @@ def test_withdrawing_for_good_retires_the_key(memory: Callable[[int], Memory], f
         assert refused.value.exit_code == 3
 
 
+def test_the_last_file_goes_out_again_to_a_target_that_missed_it(
+    memory: Callable[[int], Memory], folder: Path, tmp_path: Path
+) -> None:
+    one = memory(1)
+    one.learn(TEXT)
+    one.share(folder)
+    leave(one, folder, for_good=True)
+    late = tmp_path / "late"
+    late.mkdir()
+    one.later(days=9)
+    leave(one, late, for_good=True)
+    assert stored(one, late).data == stored(one, folder).data
+
+
 def test_there_is_nothing_to_withdraw_where_nothing_left(memory: Callable[[int], Memory], folder: Path) -> None:
     with pytest.raises(Refused):
         leave(memory(1), folder)

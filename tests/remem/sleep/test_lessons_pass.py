@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
-from remem.ingest.events import parse_event
-from remem.ingest.sentence import read_event
-from remem.memory.episodes import add_episode, episodes, get_episode, unabsorbed
-from remem.memory.events import add_event, mark_read, unread
+from remem.ingest.events import Event, parse_event
+from remem.ingest.sentence import Reading, read_event
+from remem.memory.episodes import add_episode, episodes, get_episode, members, unabsorbed
+from remem.memory.events import Unread, add_event, mark_read, unread
 from remem.memory.lessons import Lesson, add_received, find_lesson, lessons, meetings, set_state, veto
 from remem.memory.store import open_store, transaction
 from remem.protocol.text import lesson_hash
+from remem.sleep.embed import cosine
 from remem.sleep.lessons_pass import LessonsReport, came_after, lessons_pass, likeness
+from remem.sleep.linkage import JOIN
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -26,8 +30,8 @@ MERGED = "The Bash tool failed with exit status 1: conflict (content): merge con
 
 
 @pytest.fixture
-def db(tmp_path: object) -> Iterator[sqlite3.Connection]:
-    db = open_store(tmp_path / "memory.db")  # type: ignore[operator]  # a Path
+def db(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    db = open_store(tmp_path / "memory.db")
     yield db
     db.close()
 
@@ -87,7 +91,8 @@ def test_one_correction_is_a_lesson_and_one_surprise_is_none(db: sqlite3.Connect
     assert len(_pass(db).new) == 1
     assert [lesson.kind for lesson in lessons(db)] == ["correction"]
     _tell(db, kind="surprise", session="2", happened="The cache directory is missing on the first run")
-    assert [lesson.kind for lesson in map(lambda one: find_lesson(db, one), _pass(db).new) if lesson] == ["surprise"]
+    assert len(_pass(db).new) == 1
+    assert sorted(lesson.kind for lesson in lessons(db)) == ["correction", "surprise"]
 
 
 def test_what_resembles_a_lesson_joins_it_and_other_kinds_do_not(db: sqlite3.Connection) -> None:
@@ -102,15 +107,36 @@ def test_what_resembles_a_lesson_joins_it_and_other_kinds_do_not(db: sqlite3.Con
     assert [episode.kind for episode in unabsorbed(db)] == ["surprise"]
 
 
-def test_joining_goes_by_the_average_of_a_lessons_episodes_and_not_by_their_centroid(db: sqlite3.Connection) -> None:
-    # The wide pair of test_linkage in words: each half is like what is told afterwards, the average is not enough.
-    shared, halves = "merge conflict branch", ("lock index write denied", "push refused token expired")
-    for half in halves:
-        _tell(db, title=f"Bash: {half}", happened=f"error: cannot {shared} {half}")
-    vectors = {episode.gist for episode in unabsorbed(db)}
-    assert len(vectors) == 2
+def test_joining_goes_by_the_average_of_a_lessons_episodes_and_not_by_their_centroid(
+    db: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Two members that lie wide apart, and two that lie in their middle direction: one far off it, one not so far.
+    places = {"one": (1, 0.53, 0), "two": (1, -0.53, 0), "far": (1, 0, 1.3), "near": (1, 0, 1.1)}
+    monkeypatch.setattr("remem.sleep.lessons_pass.embed", lambda gist: unit(*places[gist]) if gist in places else {})
+    for name in ("one", "two"):
+        _place(db, name)
+    (digest,) = _pass(db).new
+    _place(db, "far")
     _pass(db)
-    assert lessons(db) == []
+    assert [episode.gist for episode in unabsorbed(db)] == ["far"]
+    assert cosine(unit(1, 0, 0), unit(*places["far"])) >= JOIN
+    db.execute("DELETE FROM episodes WHERE gist = 'far'")
+    _place(db, "near")
+    _pass(db)
+    assert sorted(episode.gist for episode in members(db, digest)) == ["near", "one", "two"]
+
+
+def unit(*values: float) -> dict[int, float]:
+    length = math.hypot(*values)
+    return {dimension: value / length for dimension, value in enumerate(values) if value}
+
+
+def _place(db: sqlite3.Connection, name: str) -> None:
+    event = Event(kind="error", raw="{}", title=name, at=NOW)
+    with transaction(db):
+        add_event(db, event, NOW)
+        source = Unread(0, event, event.identity, "2026-03-01T12:00:00Z", "2026-03-01T12:00:00Z")
+        add_episode(db, Reading("error", name, MERGED), source)
 
 
 def test_a_pass_without_news_changes_nothing(db: sqlite3.Connection) -> None:
@@ -124,16 +150,16 @@ def test_a_pass_without_news_changes_nothing(db: sqlite3.Connection) -> None:
     assert "\n".join(db.iterdump()) == before
 
 
-def test_the_order_in_which_events_came_does_not_matter(tmp_path: object) -> None:
+def test_the_order_in_which_events_came_does_not_matter(tmp_path: Path) -> None:
     told = [
         {"title": f"Bash: {number}", "happened": text, "at": f"2026-02-{number + 1:02}T00:00:00Z"}
         for number, text in enumerate([LOCK, MERGE.format("a.py"), LOCK, MERGE.format("b.go"), LOCK])
     ]
     found = []
     for name, order in (("a", told), ("b", told[::-1])):
-        db = open_store(tmp_path / name)  # type: ignore[operator]  # a Path
+        db = open_store(tmp_path / name)
         for fields in order:
-            _tell(db, **fields)
+            _tell(db, NOW, **fields)
         _pass(db)
         found.append([(lesson.text, lesson.seen, lesson.strength) for lesson in lessons(db)])
         db.close()

@@ -51,7 +51,10 @@ def test_a_night_goes_from_the_inbox_to_lessons(home: Home, db: sqlite3.Connecti
     assert (report.intake.new, report.events, report.episodes, len(report.lessons.new)) == (4, 4, 3, 2)
     assert {lesson.text for lesson in lessons(db)} == {
         "The Bash tool failed with exit status 1, and git reported: not a git repository.",
-        "The person corrected the agent after it offered to run all tests; they asked it not to run the integration tests.",
+        (
+            "The person corrected the agent after it offered to run all tests; "
+            "they asked it not to run the integration tests."
+        ),
     }
     assert told[-1] == ("lessons", 1, 1)
     assert all(0 <= done <= total for _, done, total in told)
@@ -119,7 +122,8 @@ def test_ten_thousand_events_are_one_night(home: Home, db: sqlite3.Connection) -
             {
                 "kind": "error",
                 "title": f"Bash: {number}",
-                "happened": f"Exit code {number % 200 + 1}\nerror: cannot {verbs[number % 10]} the {nouns[number // 10 % 10]}"
+                "happened": f"Exit code {number % 200 + 1}\n"
+                f"error: cannot {verbs[number % 10]} the {nouns[number // 10 % 10]}"
                 f" of the {nouns[number // 100 % 10]}",
             }
             for number in range(10_000)
