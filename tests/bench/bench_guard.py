@@ -1,6 +1,6 @@
 """Print what the imperative guard finds and what it costs.
 
-    python tests/bench/guard.py [PATH]
+    python tests/bench/bench_guard.py [PATH]
 
 PATH is the folder of shared test material: by default $REMEM_SHARED, else the folder `shared` beside the repository.
 The treebank's split `train` is what the rules were written against, `dev` what they were confirmed on. Of its labels

@@ -190,6 +190,7 @@ class Reading:
         text: its text in the spelling of the lowest standing key, None while no publication stands.
         publishers: the keys whose publication stands, in order.
         confirmations: how many principals' confirmations count.
+        counted: the keys whose confirmation counts, in order.
         unadmitted: how many more keys confirm it that do not count under the policy.
         corroborations: how many further keys publish the same sentence.
         last_confirmed: the time of the last counted confirmation.
@@ -203,6 +204,7 @@ class Reading:
     text: str | None
     publishers: tuple[str, ...]
     confirmations: int
+    counted: tuple[str, ...]
     unadmitted: int
     corroborations: int
     last_confirmed: datetime | None
@@ -265,6 +267,7 @@ def lesson_state(evidence: Evidence, policy: Policy, now: datetime) -> Reading:
     standing = sorted(key for key in heard.lessons if key not in heard.revoking)
     published = {policy.principal(key) for key in heard.lessons}
     counted: dict[str, datetime] = {}
+    counted_keys: list[str] = []
     unadmitted = 0
     for key, time in heard.confirmations.items():
         principal = policy.principal(key)
@@ -272,6 +275,7 @@ def lesson_state(evidence: Evidence, policy: Policy, now: datetime) -> Reading:
             unadmitted += key not in heard.lessons
         elif principal not in published:
             counted[principal] = max(time, counted.get(principal, time))
+            counted_keys.append(key)
     last = max(counted.values(), default=None)
     state, cause, revokers = _rule(heard, policy, bool(standing), counted, last, now)
     shown = heard.lessons[standing[0]] if standing else None
@@ -283,6 +287,7 @@ def lesson_state(evidence: Evidence, policy: Policy, now: datetime) -> Reading:
         text=shown.text if shown else None,
         publishers=tuple(standing),
         confirmations=len(counted),
+        counted=tuple(sorted(counted_keys)),
         unadmitted=unadmitted,
         corroborations=max(0, len(standing) - 1),
         last_confirmed=last,

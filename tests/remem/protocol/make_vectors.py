@@ -5,7 +5,7 @@
 run at the root of the repository writes them all, and removes those that are made no more. Every key comes from
 a seed that is written down, Ed25519 signs alike every time, and no clock is read, so the files never change by
 themselves; a test compares them with what is made here, byte for byte. `tests/vectors/README.md` says what
-they hold.
+they hold; it is written by hand, and never touched from here.
 """
 
 from __future__ import annotations

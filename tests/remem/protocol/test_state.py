@@ -308,6 +308,7 @@ def test_a_reading_says_what_it_rests_on() -> None:
         text=SPELLINGS[2],
         publishers=("b", "c"),
         confirmations=3,
+        counted=("d", "e", "f"),
         unadmitted=1,
         corroborations=1,
         last_confirmed=NOW - timedelta(days=1),

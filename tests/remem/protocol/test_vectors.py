@@ -48,7 +48,7 @@ from remem.protocol.times import format_time
 from remem.sharing.seal import next_seal
 
 from . import make_vectors, vectors_reader
-from .vectors_base import ADA, NOW, whole
+from .vectors_base import ADA, NOW, alike, whole
 from .vectors_reader import Vector
 
 VECTORS = vectors_reader.read_vectors()
@@ -205,6 +205,12 @@ def test_what_is_accepted_stays_accepted(vector: Vector) -> None:
         for record in file.records:
             verify_record(record)
         assert accept(file.data, now=NOON + timedelta(days=10_000), verified=file.verified).records == file.records
+
+
+def test_more_records_than_a_file_may_have_fit_under_a_seal() -> None:
+    sizes = {v.name: len(v.data("file")) for v in VECTORS if v.kind == "file" and v.name.endswith("that-say-nothing")}
+    assert sizes == {"of-1000-records-that-say-nothing": 260_397, "of-1001-records-that-say-nothing": 260_657}
+    assert {len(line) for line in alike(ADA, 3)} == {260 - len("\n")}
 
 
 @of_kind("newest")
