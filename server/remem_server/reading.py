@@ -117,7 +117,7 @@ class Reader:
         denials = self._denials(connection)
         policy = self._policy(about)
         reading = lesson_state(_evidence(lesson, about, denials), policy, now)
-        return reading, _marked(about, denials, policy)
+        return reading, _marked(about, denials, reading)
 
     def page(self, connection: Connection, wanted: Wanted, after: str, most: int, now: datetime) -> Page:
         """Read the next lessons of which a publication stands.
@@ -161,21 +161,12 @@ def _evidence(lesson: str, about: Sequence[Said], denials: Sequence[Said]) -> Ev
     return Evidence(lesson, tuple(said.statement for said in about), tuple(denial.statement for denial in denials))
 
 
-def _marked(about: Sequence[Said], denials: Sequence[Said], policy: Policy) -> list[Said]:
+def _marked(about: Sequence[Said], denials: Sequence[Said], reading: Reading) -> list[Said]:
     """Mark the confirmations that count, and add the denials that take something out of the count."""
-    denied = {denial.statement.subject for denial in denials}
-    heard = [said.statement for said in about if said.statement.key not in denied]
-    published = {policy.principal(lesson.key) for lesson in heard if lesson.type == Lesson.type}
-    counted = {
-        statement.key
-        for statement in heard
-        if statement.type == Confirmation.type
-        and statement.time is not None
-        and (principal := policy.principal(statement.key)) is not None
-        and principal not in published
-    }
     marked = [
-        said._replace(counted=said.statement.key in counted) if said.statement.type == Confirmation.type else said
+        said._replace(counted=said.statement.key in reading.counted)
+        if said.statement.type == Confirmation.type
+        else said
         for said in about
     ]
     keys = {said.statement.key for said in about}

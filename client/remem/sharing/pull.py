@@ -5,7 +5,7 @@
 3. Take over whom the commons admits.
 4. Choose: what is newer than what is held and was not refused before. Updates of held keys come first, then keys
    that the owner follows, then admitted ones, then the rest, as far as the budget goes.
-5. Fetch ahead, accept each file as if it came from a stranger, and hand it to the intake.
+5. Fetch ahead and accept each file as if it came from a stranger, some at a time beside the intake that writes them.
 6. Move the bookmark, if nothing was left over. So a pull that is cut short loses what was about to be written and
    nothing else, and the next one goes on.
 """
@@ -25,7 +25,7 @@ from remem.errors import Unreachable
 from remem.memory import places, records, trust
 from remem.memory.home import Home
 from remem.memory.store import transaction
-from remem.protocol import Deferred, ProtocolError, Verdict, accept, digest_of, newest
+from remem.protocol import Deferred, OriginFile, ProtocolError, Verdict, accept, digest_of, newest
 from remem.sharing.intake import Intake
 from remem.sharing.mind import Mind
 from remem.sharing.reports import LeftFile, Notice, PullReport, Stopped
@@ -38,8 +38,6 @@ WINDOW: Final = 32
 FAILURES_MOST: Final = 100
 
 _KNOWN, _FOLLOWED, _ADMITTED, _OTHER = range(4)
-
-_Fetched: TypeAlias = tuple[Entry, Future[bytes | None]]
 
 
 def pull(
@@ -62,6 +60,17 @@ def pull(
     mind = Mind(db, home.signing_key().public.hex, config)
     with Intake(home.commons_path, db, mind, budget=config.budget_bytes, now=now) as intake:
         return _Pull(db, commons, intake).run(progress or (lambda _done, _all: None))
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetched:
+    """What came for a listed file: how many bytes, and the accepted file or what is wrong with it."""
+
+    size: int
+    file: OriginFile | None = None
+    beside: str | None = None
+    fault: ProtocolError | None = None
+    digest: str = ""
 
 
 @dataclass(slots=True)
@@ -178,9 +187,9 @@ class _Pull:
     def _fetch_all(self, wanted: list[Entry], progress: Progress) -> None:
         progress(0, len(wanted))
         with ThreadPoolExecutor(FETCHERS, thread_name_prefix="remem-fetch") as fetchers:
-            for done, (entry, answer) in enumerate(self._ahead(fetchers, wanted), 1):
+            for done, (entry, fetched) in enumerate(self._ahead(fetchers, wanted), 1):
                 try:
-                    self._take(entry, answer.result())
+                    self._take(entry, fetched.result())
                 except (BadAnswer, CommonsRefused) as error:
                     self._fail(entry, error.code, error.message)
                 except Unreachable as error:
@@ -194,40 +203,47 @@ class _Pull:
                 progress(done, len(wanted))
         self.intake.write()
 
-    def _ahead(self, fetchers: ThreadPoolExecutor, wanted: list[Entry]) -> Iterator[_Fetched]:
-        """Fetch ahead of what is being verified, while there is room, and hand out in order."""
-        waiting: deque[_Fetched] = deque()
+    def _ahead(self, fetchers: ThreadPoolExecutor, wanted: list[Entry]) -> Iterator[tuple[Entry, Future[_Fetched]]]:
+        """Fetch ahead of what is being written, while there is room, and hand out in order."""
+        waiting: deque[tuple[Entry, Future[_Fetched]]] = deque()
         for entry in wanted:
             if self.intake.version(entry.key) is None and self.intake.size >= self.intake.budget:
                 self.left.over_budget += 1
                 continue
-            waiting.append((entry, fetchers.submit(self.commons.get, entry.key, entry.version.digest)))
+            waiting.append((entry, fetchers.submit(self._fetch, entry)))
             if len(waiting) >= WINDOW:
                 yield waiting.popleft()
         while waiting:
             yield waiting.popleft()
 
-    def _take(self, entry: Entry, data: bytes | None) -> None:
+    def _fetch(self, entry: Entry) -> _Fetched:
+        """Fetch a file and accept it; runs beside the writing, and touches no state of the pull."""
+        data = self.commons.get(entry.key, entry.version.digest)
         if data is None:
-            self._fail(entry, "file_unknown", "expected the file that is listed, got none")
-            return
-        self.bytes += len(data)
+            return _Fetched(0)
         verified, beside = self.intake.verified(entry.key)
         try:
             file = accept(data, now=self.now, verified=verified)
-        except Deferred as error:
-            self.left.deferred.append(LeftFile(entry.key, error.code, str(error)))
-            return
         except ProtocolError as error:
-            self._refuse(entry, digest_of(data), error)
-            return
-        if file.key.hex != entry.key:
+            return _Fetched(len(data), fault=error, digest=digest_of(data))
+        return _Fetched(len(data), file, beside)
+
+    def _take(self, entry: Entry, fetched: _Fetched) -> None:
+        self.bytes += fetched.size
+        file = fetched.file
+        if isinstance(fetched.fault, Deferred):
+            self.left.deferred.append(LeftFile(entry.key, fetched.fault.code, str(fetched.fault)))
+        elif fetched.fault is not None:
+            self._refuse(entry, fetched.digest, fetched.fault)
+        elif file is None:
+            self._fail(entry, "file_unknown", "expected the file that is listed, got none")
+        elif file.key.hex != entry.key:
             self._fail(entry, "name_mismatch", f"expected a file of this key, got one of {file.key.hex}")
-            return
-        if newest(entry.version, file.version) in (Verdict.OLDER, Verdict.EQUIVOCATION_LEFT):
-            self._fail(entry, "older_file", f"expected seal {entry.version.seal}, got {file.version.seal}")
-        if not self.intake.add(file, self.target, beside):
-            self.left.over_budget += 1
+        else:
+            if newest(entry.version, file.version) in (Verdict.OLDER, Verdict.EQUIVOCATION_LEFT):
+                self._fail(entry, "older_file", f"expected seal {entry.version.seal}, got {file.version.seal}")
+            if not self.intake.add(file, self.target, fetched.beside):
+                self.left.over_budget += 1
 
     def _refuse(self, entry: Entry, digest: str, error: ProtocolError) -> None:
         if digest != entry.version.digest:

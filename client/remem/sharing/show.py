@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -139,14 +139,14 @@ def show(home: Home, db: sqlite3.Connection, reference: str, *, now: datetime) -
     reading = this.readings(db, [lesson], now)[lesson]
     roles = _roles(db, this)
     notices: list[Notice] = []
-    found = [_shown(number, record, this, roles) for number, record in _lines_about(home, db, lesson, notices)]
+    found = [_shown(number, record, this, roles, reading) for number, record in _lines_about(home, db, lesson, notices)]
     said = {(record.key, record.type) for record in found}
     return ShowReport(
         hash=lesson,
         reading=reading,
         why=reading.why,
         local=lessons.find_lesson(db, lesson),
-        records=tuple(_mark_counted(found, this)),
+        records=tuple(found),
         pending=tuple(own for own in this.own.get(lesson, ()) if (own.key, own.type) not in said),
         denials=tuple(_denials(this, {record.key for record in found})),
         receipts=tuple(
@@ -177,7 +177,7 @@ def _lines_about(
                     yield number, record
 
 
-def _shown(number: int, record: AnyRecord, this: Reader, roles: dict[str, list[str]]) -> ShownRecord:
+def _shown(number: int, record: AnyRecord, this: Reader, roles: dict[str, list[str]], reading: Reading) -> ShownRecord:
     key = record.key.hex
     try:
         verify_record(record)
@@ -194,31 +194,10 @@ def _shown(number: int, record: AnyRecord, this: Reader, roles: dict[str, list[s
         text=text,
         valid=valid,
         fault=judge(record),
-        counts=None,
+        counts=key in reading.counted if isinstance(record, Confirmation) else None,
         standing=tuple(roles.get(key, ())),
         principal=this.policy.principal(key),
     )
-
-
-def _mark_counted(found: list[ShownRecord], this: Reader) -> Iterator[ShownRecord]:
-    """Say of each confirmation whether it counts: admitted, not denied, and of nobody who publishes the lesson."""
-    denied = this.denied
-    publishers = {
-        record.principal
-        for record in found
-        if record.type == Lesson.type and record.fault is None and record.key not in denied
-    }
-    for record in found:
-        if record.type != Confirmation.type:
-            yield record
-            continue
-        counts = (
-            record.principal is not None
-            and record.principal not in publishers
-            and record.key not in denied
-            and record.at is not None
-        )
-        yield replace(record, counts=counts)
 
 
 def _roles(db: sqlite3.Connection, this: Reader) -> dict[str, list[str]]:
