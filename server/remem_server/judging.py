@@ -8,22 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache
-from hashlib import sha256
-from importlib.resources import files as resources
-from typing import Any, Final
+from typing import Any
 
 from remem.protocol import AnyRecord, judge
 from remem.protocol.state import statement_of
-
-_RULES_OF_JUDGEMENT: Final = (
-    "guard.py",
-    "guard_clause.py",
-    "guard_words.py",
-    "judgement.py",
-    "text.py",
-    "unicode14.py",
-)
 
 
 @dataclass(slots=True)
@@ -55,12 +43,3 @@ def judge_records(records: Iterable[AnyRecord]) -> Judged:
             named = {"key": statement.key, "type": statement.type, "subject": statement.subject}
             judged.skipped.append({**named, **fault._asdict()})
     return judged
-
-
-@cache
-def judgement_name() -> str:
-    """Name the rules of judgement of this release: a digest of their own text, so that no change is forgotten."""
-    digest = sha256()
-    for name in _RULES_OF_JUDGEMENT:
-        digest.update(resources("remem.protocol").joinpath(name).read_bytes())
-    return digest.hexdigest()

@@ -21,10 +21,11 @@ from sqlalchemy import Connection, Engine, select, update
 
 import remem_server
 from remem.errors import RememError
+from remem.judging import judgement_name
 from remem.protocol.records import read_record
 from remem_server import store
 from remem_server.database import DATABASE_NAME, writing
-from remem_server.judging import judge_records, judgement_name
+from remem_server.judging import judge_records
 from remem_server.tables import files, meta
 
 LOCK_NAME: Final = "lock"

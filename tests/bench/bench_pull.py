@@ -1,106 +1,104 @@
-"""Pulling a commons of many files into an empty memory, against the bare verification of their lines.
+"""Pulling a commons of many files into an empty memory, and pulling again where nothing is new.
 
-Printed are ratios within one run: a first pull from a folder and from a commons on loopback, each against PyNaCl
-verifying the same signatures on one core; and a second pull with nothing new against the first.
+The measure is what PyNaCl takes to verify the signatures of all lines and no more, on one core. The commons on
+loopback is a process of its own, and everything is included: HTTP, acceptance, judgement, bytes on the disk, rows,
+and what the lessons do to the mind.
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
+import sys
 import tempfile
-import time
-from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
+from nacl.signing import VerifyKey
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench.bench_acceptance import signed_messages
+from bench.table import Bound, medians, report
 from remem.commons import commons_at
 from remem.memory.home import Home
-from remem.protocol import PublicKey, SigningKey
 from remem.sharing.pull import pull
+from remem.sharing.reports import PullReport
 from remem_server.accept import accept_file
 from remem_testkit.files import file, key, lesson, sentence
 from remem_testkit.server import prepared, spawn
 
 NOW = datetime.now(UTC).replace(microsecond=0)
-FIRST_MOST = 2.5
-SECOND_LEAST = 50.0
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--files", type=int, default=1_000)
-    parser.add_argument("--lines", type=int, default=100)
-    arguments = parser.parse_args()
-    scratch = Path(tempfile.mkdtemp(prefix="remem-bench-"))
-    try:
-        run(scratch, arguments.files, arguments.lines)
-    finally:
-        shutil.rmtree(scratch)
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--files", type=int, default=1_000)
+    options.add_argument("--lines", type=int, default=100)
+    options.add_argument("--repetitions", type=int, default=3)
+    chosen = options.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        measure(Path(scratch), chosen.files, chosen.lines, chosen.repetitions)
 
 
-def run(scratch: Path, files: int, lines: int) -> None:
-    """Make the files, put them at both places, and measure."""
-    folder, data = scratch / "folder", scratch / "server"
+def measure(scratch: Path, files: int, lines: int, repetitions: int) -> None:
+    """Make the files, put them at both places, and pull them into one memory after the other."""
+    folder, data = scratch / "folder", scratch / "data"
     folder.mkdir()
-    signers = [key(number) for number in range(files)]
+    made = {number: make_file(number, lines) for number in range(files)}
     with prepared(data) as engine:
-        for number, signer in enumerate(signers):
-            content = make_file(signer, number * lines, lines)
-            (folder / f"{signer.public.hex}.jsonl").write_bytes(content)
-            accept_file(engine, content, name=signer.public.hex, secret=None, token_needed=False, now=NOW)
-    bare = verify_all(folder)
-    print(f"{files} files of {lines} lines; verifying their signatures takes {bare:.2f} s\n")
-    print(f"{'place':10}{'first':>10}{'/ bare':>8}{'second':>10}{'first /':>10}")
-    show("folder", bare, *pulls(scratch / "one", str(folder)))
-    with spawn(data) as server:
-        show("commons", bare, *pulls(scratch / "two", server.url))
-    print(
-        f"\nexpected of a commons: first at most {FIRST_MOST} times bare, second at least {SECOND_LEAST:g} times less"
+        for number, content in made.items():
+            name = key(number).public.hex
+            (folder / f"{name}.jsonl").write_bytes(content)
+            accept_file(engine, content, name=name, secret=None, token_needed=False, now=NOW)
+    messages = {number: signed_messages(content) for number, content in made.items()}
+
+    def bare(_repetition: int) -> None:
+        for number, signed in messages.items():
+            verify = VerifyKey(key(number).public.raw).verify
+            for message, signature in signed:
+                verify(message, signature)
+
+    def pull_once(place: str, target: str, repetition: int) -> PullReport:
+        home = Home.create(scratch / f"{place}-{repetition}")
+        with closing(home.connect()) as db, closing(commons_at(target)) as commons:
+            return pull(home, db, commons, now=NOW)
+
+    def first(place: str, target: str, repetition: int) -> None:
+        assert len(pull_once(place, target, repetition).taken) == files
+
+    def second(place: str, target: str, repetition: int) -> None:
+        assert pull_once(place, target, repetition).unchanged
+
+    with spawn(data) as commons:
+        seconds = medians(
+            {
+                "bare verification": bare,
+                "first pull from a folder": lambda number: first("folder", str(folder), number),
+                "second pull from a folder": lambda number: second("folder", str(folder), number),
+                "first pull from a commons": lambda number: first("commons", commons.url, number),
+                "second pull from a commons": lambda number: second("commons", commons.url, number),
+            },
+            repetitions=repetitions,
+            warm_up=0,
+        )
+    verification, first_folder, second_folder, first_commons, second_commons = seconds.values()
+    report(
+        f"{files} files of {lines} lessons; medians of {repetitions}",
+        seconds,
+        [
+            Bound("first pull from a folder / bare", first_folder / verification, most=2.5),
+            Bound("first pull from a commons / bare", first_commons / verification, most=2.5),
+            Bound("first / second from a folder", first_folder / second_folder, least=50),
+            Bound("first / second from a commons", first_commons / second_commons, least=50),
+        ],
     )
 
 
-def make_file(signer: SigningKey, start: int, lines: int) -> bytes:
+def make_file(number: int, lines: int) -> bytes:
     """Sign a file of lessons that no other file has."""
-    return file(signer, [lesson(sentence(start + number), at=NOW) for number in range(lines)], at=NOW)
-
-
-def verify_all(folder: Path) -> float:
-    """Verify every signature of the files, and nothing else; return the seconds it takes."""
-    signed: list[tuple[PublicKey, bytes, bytes]] = []
-    for path in folder.iterdir():
-        signer = PublicKey.parse(path.stem)
-        for line in path.read_bytes().splitlines():
-            start = line.index(b'"sig":"')
-            signature = bytes.fromhex(line[start + 7 : start + 135].decode())
-            signed.append((signer, line[:start] + line[start + 137 :], signature))
-    return timed(lambda: all(signer.verify(message, signature) for signer, message, signature in signed))
-
-
-def pulls(path: Path, target: str) -> tuple[float, float]:
-    """Pull twice into a new memory; return the seconds of both."""
-    home = Home.create(path)
-    db = home.connect()
-    commons = commons_at(target)
-    try:
-        first = timed(lambda: pull(home, db, commons, now=NOW))
-        second = timed(lambda: pull(home, db, commons, now=NOW))
-    finally:
-        commons.close()
-        db.close()
-    return first, second
-
-
-def show(place: str, bare: float, first: float, second: float) -> None:
-    """Print one row."""
-    print(f"{place:10}{first:>8.2f} s{first / bare:>8.2f}{second * 1_000:>7.1f} ms{first / second:>10.0f}")
-
-
-def timed(work: Callable[[], object]) -> float:
-    """Return how many seconds some work takes."""
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+    contents = [lesson(sentence(number * lines + line), at=NOW) for line in range(lines)]
+    return file(key(number), contents, at=NOW)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from sqlalchemy import create_engine, inspect, select, text, update
 import remem_server
 from remem.errors import RememError
 from remem.protocol.guard import instruction
-from remem_server import judging, migrate, tables
+from remem_server import migrate, tables
 from remem_server.accept import accept_file
 from remem_server.database import DATABASE_NAME, open_engine, writing
 from remem_testkit.files import NOW, draft_file, file, key, lesson, sentence
@@ -127,11 +127,6 @@ def test_a_release_that_judges_otherwise_makes_the_statements_again(
         # Once is enough.
         monkeypatch.setattr(migrate, "judge_records", None)
         migrate.migrate(engine)
-
-
-def test_the_name_of_the_rules_of_judgement_is_that_of_their_text() -> None:
-    assert judging.judgement_name() == judging.judgement_name()
-    assert len(judging.judgement_name()) == 64
 
 
 def test_several_first_starts_at_once_make_one_commons(tmp_path: Path) -> None:

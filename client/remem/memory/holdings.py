@@ -176,6 +176,18 @@ def take(db: sqlite3.Connection, arrivals: Iterable[Arrival], now: datetime) -> 
     return change
 
 
+def judged_by(db: sqlite3.Connection) -> str | None:
+    """Return the name of the rules of judgement that made the statements; None where nothing was judged yet."""
+    row = db.execute("SELECT name FROM judgement").fetchone()
+    return None if row is None else str(row[0])
+
+
+def note_judgement(db: sqlite3.Connection, name: str) -> None:
+    """Note which rules of judgement made the statements."""
+    db.execute("DELETE FROM judgement")
+    db.execute("INSERT INTO judgement (name) VALUES (?)", (name,))
+
+
 def topics(data: bytes) -> Mapping[bytes, str]:
     """Read the topics of a sealed file's lines that were accepted before, so that they need no second verification."""
     lines = data[:-1].split(b"\n")[1:]

@@ -137,6 +137,9 @@ CREATE INDEX statements_subject ON statements (subject);
 CREATE INDEX statements_revoked ON statements (subject) WHERE type = 'revoke';
 CREATE INDEX statements_denied ON statements (subject) WHERE type = 'deny';
 
+-- The rules of judgement that made these statements.
+CREATE TABLE judgement (name TEXT NOT NULL) STRICT;
+
 -- From which keys a lesson came. A key that took it back is marked, and never brings it again by itself.
 CREATE TABLE receipts (
     hash TEXT NOT NULL,

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from remem.commons.folder import read_file
+from remem.errors import RememError
 from remem.memory.holdings import Holding, topics
 from remem.protocol import RULES, PublicKey, Verified, digest_of
 
@@ -23,6 +25,19 @@ _NAME: Final = re.compile(r"([0-9a-f]{64})\.jsonl")
 def path_of(folder: Path, key: str) -> Path:
     """Name the place of a key's file."""
     return folder / f"{key}.jsonl"
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Tell of a folder that cannot be written as of a failure.
+
+    Raises:
+        RememError: the folder cannot be written; its disk may be full.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise RememError(f"expected to write into {folder}, got {(error.strerror or 'a failure').lower()}") from error
 
 
 def read_held(folder: Path, held: Holding) -> bytes | None:

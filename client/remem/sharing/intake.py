@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import sqlite3
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 from remem.commons.folder import flush_folder, read_file, stage_file, sweep
+from remem.judging import judgement_name
 from remem.memory import holdings, places
 from remem.memory.holdings import Arrival, Holding, Skipped
 from remem.memory.store import transaction
 from remem.protocol import OriginFile, ProtocolError, Seal, Verdict, Verified, Version, accept, newest, parse_record
-from remem.sharing.files import damaged, path_of, read_held, verified_lines
+from remem.sharing.files import damaged, path_of, read_held, verified_lines, writing
 from remem.sharing.mind import Mind
 from remem.sharing.reports import Notice, TakenFile
 
@@ -65,9 +66,8 @@ class Intake:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._writers.shutdown()
-        for _arrival, staged in self._batch.values():
-            if staged.exception() is None:
-                staged.result().unlink(missing_ok=True)
+        for _arrival, future in self._batch.values():
+            _discard(future)
 
     def version(self, key: str) -> Version | None:
         """Return which file of a key is held."""
@@ -107,20 +107,36 @@ class Intake:
         batch, self._batch = self._batch, {}
         if not batch:
             return
-        staged = {key: future.result() for key, (_arrival, future) in batch.items()}
         verdicts: list[tuple[Arrival, Verdict]] = []
         try:
-            with transaction(self.db):
-                for key, (arrival, _future) in batch.items():
-                    verdicts.append((arrival, self._place(key, arrival.file, staged[key])))
-                flush_folder(self.folder)
-                winners = [arrival for arrival, verdict in verdicts if verdict.takes]
-                self.mind.take_in(holdings.take(self.db, winners, self.now), self.now)
+            with writing(self.folder):
+                staged = {key: future.result() for key, (_arrival, future) in batch.items()}
+                with transaction(self.db):
+                    for key, (arrival, _future) in batch.items():
+                        verdicts.append((arrival, self._place(key, arrival.file, staged[key])))
+                    flush_folder(self.folder)
+                    winners = [arrival for arrival, verdict in verdicts if verdict.takes]
+                    self.mind.take_in(holdings.take(self.db, winners, self.now), self.now)
         finally:
-            for path in staged.values():
-                path.unlink(missing_ok=True)
+            for _arrival, future in batch.values():
+                _discard(future)
         for arrival, verdict in verdicts:
             self._count(arrival, verdict)
+
+    def judge_again(self) -> None:
+        """Judge all that is held anew, where other rules of judgement did it: those of an earlier release."""
+        name = judgement_name()
+        if holdings.judged_by(self.db) == name:
+            return
+        with transaction(self.db):
+            for held in self.held.values():
+                data = read_held(self.folder, held)
+                if data is not None:
+                    file = accept(data, now=held.received, verified=verified_lines(self.folder, held))
+                    again = holdings.judged(replace(file, fresh=file.records), held.source)
+                    self.mind.take_in(holdings.take(self.db, [again], held.received), self.now)
+            self.mind.judge_again(self.now)
+            holdings.note_judgement(self.db, name)
 
     def mend(self) -> None:
         """Take in bytes that a process left behind before it could write their rows."""
@@ -168,3 +184,9 @@ class Intake:
         self.broken -= {key}
         if (held := holdings.holding(self.db, key)) is not None:
             self.held[key] = held
+
+
+def _discard(staged: Future[Path]) -> None:
+    """Remove staged bytes that were not put in their place."""
+    if staged.exception() is None:
+        staged.result().unlink(missing_ok=True)

@@ -24,6 +24,7 @@ from remem.memory import holdings, lessons
 from remem.memory.config import Config
 from remem.memory.holdings import Change
 from remem.protocol import Cause, Reading, State, Statement
+from remem.protocol.judgement import judge_lesson
 from remem.sharing.readings import reader
 
 DENIED: Final = "denied"
@@ -70,6 +71,12 @@ class Mind:
         """Follow a change of trust, of admissions, or of what this memory says itself."""
         self._reread_denials(now)
         self._settle(holdings.contested(self.db) | self.reader.revoked, now)
+
+    def judge_again(self, now: datetime) -> None:
+        """Put aside the received lessons that this release's judgement would not let in."""
+        found = lessons.received_lessons(self.db)
+        unfit = [one.hash for one in found if judge_lesson(one.kind, one.text, one.hash) is not None]
+        lessons.set_state(self.db, unfit, "archived", now)
 
     def settle(self, hashes: Collection[str], now: datetime) -> None:
         """Bring these lessons to what the rules say of all that is held."""

@@ -35,7 +35,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 FETCHERS: Final = 4
 WINDOW: Final = 32
-FAILURES_MOST: Final = 100
+BAD_MOST: Final = 100
 
 _KNOWN, _FOLLOWED, _ADMITTED, _OTHER = range(4)
 
@@ -75,13 +75,17 @@ class _Fetched:
 
 @dataclass(slots=True)
 class _Left:
-    """What a pull left where it was; see `PullReport`."""
+    """What a pull left where it was; see `PullReport`.
+
+    Of the files that are `bad`, only the `failures` are asked for again: the others are refused for good.
+    """
 
     current: int = 0
     refused: list[LeftFile] = field(default_factory=list)
     deferred: list[LeftFile] = field(default_factory=list)
     over_budget: int = 0
     failures: int = 0
+    bad: int = 0
     interrupted: str | None = None
 
     @property
@@ -108,6 +112,7 @@ class _Pull:
     def run(self, progress: Progress) -> PullReport:
         self._meet(self.commons.describe())
         bookmark = places.place(self.db, self.target).bookmark
+        self.intake.judge_again()
         self.intake.mend()
         listing = self.commons.index(None if self.intake.broken else bookmark)
         if not listing.unchanged:
@@ -186,7 +191,8 @@ class _Pull:
 
     def _fetch_all(self, wanted: list[Entry], progress: Progress) -> None:
         progress(0, len(wanted))
-        with ThreadPoolExecutor(FETCHERS, thread_name_prefix="remem-fetch") as fetchers:
+        fetchers = ThreadPoolExecutor(FETCHERS, thread_name_prefix="remem-fetch")
+        try:
             for done, (entry, fetched) in enumerate(self._ahead(fetchers, wanted), 1):
                 try:
                     self._take(entry, fetched.result())
@@ -194,13 +200,14 @@ class _Pull:
                     self._fail(entry, error.code, error.message)
                 except Unreachable as error:
                     self.left.interrupted = error.message
-                if self.left.failures >= FAILURES_MOST:
-                    self.left.interrupted = f"{self.target} listed {FAILURES_MOST} files that it did not give"
+                if self.left.bad >= BAD_MOST:
+                    self.left.interrupted = f"{self.target} gave {BAD_MOST} files that are not what they should be"
                 if self.left.interrupted is not None:
                     # What came so far is kept, and what is missing is asked for again.
-                    fetchers.shutdown(wait=False, cancel_futures=True)
                     break
                 progress(done, len(wanted))
+        finally:
+            fetchers.shutdown(cancel_futures=True)
         self.intake.write()
 
     def _ahead(self, fetchers: ThreadPoolExecutor, wanted: list[Entry]) -> Iterator[tuple[Entry, Future[_Fetched]]]:
@@ -251,12 +258,14 @@ class _Pull:
             self._fail(entry, error.code, str(error))
             return
         self.left.refused.append(LeftFile(entry.key, error.code, str(error)))
+        self.left.bad += 1
         with transaction(self.db):
             places.refuse(self.db, entry.key, digest, error.code, self.now)
 
     def _fail(self, entry: Entry, code: str, detail: str) -> None:
         self.left.refused.append(LeftFile(entry.key, code, detail))
         self.left.failures += 1
+        self.left.bad += 1
 
     # --- 6: the end ---
 

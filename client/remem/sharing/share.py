@@ -42,7 +42,7 @@ from remem.protocol import (
 )
 from remem.protocol.times import unix_seconds
 from remem.sharing.draft import Draft, draft, draft_of_revocations
-from remem.sharing.files import read_held
+from remem.sharing.files import read_held, writing
 from remem.sharing.mind import Mind
 from remem.sharing.privacy import Machine
 from remem.sharing.reports import Notice, Room, ShareReport, TargetResult
@@ -308,7 +308,8 @@ class _Publication:
         records.log_seal(self.db, file.version, self.now)
         records.log_published(self.db, _published(file), self.now)
         holdings.take(self.db, [holdings.judged(file, "own")], self.now)
-        write_file(self.home.commons_path, file.key.hex, file.data)
+        with writing(self.home.commons_path):
+            write_file(self.home.commons_path, file.key.hex, file.data)
 
     def _send(self, commons: Commons, file: OriginFile) -> TargetResult:
         try:

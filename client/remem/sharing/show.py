@@ -165,7 +165,7 @@ def _lines_about(
     for key, held in sorted(holdings.holdings(db).items()):
         data = read_held(home.commons_path, held)
         if data is None:
-            text = f"the stored file of {key} is missing or changed; the next pull brings it back"
+            text = f"the stored file of {key} is missing or changed; the next pull or share brings it back"
             notices.append(Notice("stored_file", text))
             continue
         if needle not in data:

@@ -1,5 +1,6 @@
 """Pulling from folders: what is taken, what is left, and what a second pull asks for again."""
 
+import errno
 import json
 import multiprocessing
 import os
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from remem.commons import FolderCommons
+from remem.errors import RememError
 from remem.memory import holdings, lessons, places
 from remem.memory.store import transaction
 from remem.protocol import RULES, SigningKey, Version, accept, digest_of, lesson_hash
@@ -362,6 +364,40 @@ def test_lost_bytes_do_not_let_an_older_file_in(reader: Memory, folder: Path) ->
     put_files(folder, published(A, seal=5))
     assert outcomes(reader, folder) == {}
     assert holdings.holdings(reader.db)[A.public.hex].version == Version(6, digest_of(published(A, seal=6)[0]))
+
+
+def test_a_disk_that_is_full_is_a_failure_in_words(
+    reader: Memory, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_files(folder, published(A, B))
+
+    def fail(*_arguments: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(intake, "stage_file", fail)
+        with pytest.raises(RememError, match="got no space left on device"):
+            reader.pull(folder)
+    assert holdings.holdings(reader.db) == {}
+    assert outcomes(reader, folder) == dict.fromkeys((A.public.hex, B.public.hex), "new")
+
+
+def test_an_interrupted_pull_ends_at_once_and_leaves_no_part_of_a_file(
+    reader: Memory, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_files(folder, sign_many(70))
+    with monkeypatch.context() as patch:
+        patch.setattr(holdings, "take", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            reader.pull(folder)
+    assert not list(reader.home.commons_path.glob(".*.tmp"))
+    assert holdings.holdings(reader.db) == {}
+    reader.pull(folder)
+    check_whole(reader, sign_many(70))
+
+
+def interrupt(*_arguments: object) -> None:
+    raise KeyboardInterrupt
 
 
 def pull_here(path: Path, folder: Path) -> None:

@@ -223,6 +223,17 @@ def test_a_commons_that_lists_what_it_does_not_have_is_left_after_a_while(reader
     assert len(liar.asked) < 200
 
 
+def test_a_commons_of_nothing_but_bad_files_is_left_after_a_while(reader: Memory, liar: Liar) -> None:
+    bad = [file(key(200 + number), [lesson(TEXT)], seal=5).replace(b"seen", b"sEEn") for number in range(150)]
+    list_files(liar, *bad)
+    report = reader.pull(liar.url)
+    assert report.interrupted is not None
+    assert len(report.refused) == len(places.refusals(reader.db)) == 100
+    report = reader.pull(liar.url)
+    assert report.complete
+    assert len(places.refusals(reader.db)) == 150
+
+
 def test_garbage_for_an_index_changes_nothing(reader: Memory, liar: Liar) -> None:
     reader.pull(liar.url)
     before = "\n".join(reader.db.iterdump())
