@@ -41,6 +41,8 @@ def show_words(report: ShowReport) -> Iterator[str]:
         yield f"received from {receipt.key[:16]} on {format_time(receipt.at)}{back}"
     for episode in report.episodes:
         yield f"episode {episode.id} of {format_time(episode.at)}, seen {episode.seen}: {printable(episode.gist)}"
+    for met in report.meetings:
+        yield f"met by episode {met.episode} (likeness {met.likeness:.2f}): remem confirm ... --episode {met.episode}"
 
 
 def _record_words(record: ShownRecord) -> str:

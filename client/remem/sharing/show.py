@@ -40,6 +40,7 @@ from remem.sharing.files import read_held
 from remem.sharing.lookup import find_hash
 from remem.sharing.readings import Reader, reader
 from remem.sharing.reports import Notice
+from remem.sleep.lessons_pass import Meeting
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,7 @@ class ShowReport:
         denials: denials of keys that say something about it.
         receipts: whom it came from.
         episodes: of an own lesson, what it was learned from.
+        meetings: of a received lesson, the episodes of this memory that resemble it, any of which may confirm it.
         notices: what the owner should look into.
     """
 
@@ -119,6 +121,7 @@ class ShowReport:
     denials: tuple[ShownDenial, ...]
     receipts: tuple[Receipt, ...]
     episodes: tuple[Episode, ...]
+    meetings: tuple[Meeting, ...]
     notices: tuple[Notice, ...]
 
 
@@ -153,6 +156,7 @@ def show(home: Home, db: sqlite3.Connection, reference: str, *, now: datetime) -
             Receipt(key, at, dropped) for key, (at, dropped) in sorted(holdings.receipts(db, lesson).items())
         ),
         episodes=tuple(members(db, lesson)),
+        meetings=tuple(Meeting(*met) for met in lessons.meetings(db, lesson)),
         notices=tuple(notices),
     )
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -284,3 +286,26 @@ def test_a_reader_that_closes_early_is_no_error(memory: Remem, tmp_path: Path, r
         timeout=60,
     )
     assert done.stderr == ""
+
+
+def on_a_terminal(*words: str, environment: dict[str, str]) -> str:
+    """Run the installed program with standard error on a terminal; return what the terminal got."""
+    terminal, ours = pty.openpty()
+    with subprocess.Popen(
+        [PROGRAM, *words], env={**os.environ, **environment, "TERM": "xterm"}, stdout=subprocess.DEVNULL, stderr=ours
+    ) as started:
+        os.close(ours)
+        got = b""
+        # A terminal that is closed at its other end reads as an error on Linux, and as an end elsewhere.
+        with contextlib.suppress(OSError):
+            while piece := os.read(terminal, 4_096):
+                got += piece
+        os.close(terminal)
+    assert started.returncode == 0
+    return got.decode()
+
+
+def test_long_work_shows_a_bar_on_a_terminal_and_nothing_where_it_is_piped(memory: Remem, remem_home: Path) -> None:
+    memory("remember", given=(event("monday") + event("tuesday")).encode())
+    assert "sleeping" in on_a_terminal("sleep", environment={"REMEM_HOME": str(remem_home)})
+    assert program("sleep", environment={"REMEM_HOME": str(remem_home)}).err == ""
