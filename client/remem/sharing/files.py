@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,9 @@ from remem.commons.folder import read_file
 from remem.errors import RememError
 from remem.memory.holdings import Holding, topics
 from remem.protocol import RULES, PublicKey, Verified, digest_of
+
+# The clock to read what was accepted before, or what another place holds, whatever its times say of ours.
+END_OF_TIME: Final = datetime(2101, 1, 1, tzinfo=UTC)
 
 _NAME: Final = re.compile(r"([0-9a-f]{64})\.jsonl")
 

@@ -22,7 +22,7 @@ from remem.memory import holdings, places
 from remem.memory.holdings import Arrival, Holding, Skipped
 from remem.memory.store import transaction
 from remem.protocol import OriginFile, ProtocolError, Seal, Verdict, Verified, Version, accept, newest, parse_record
-from remem.sharing.files import damaged, path_of, read_held, verified_lines, writing
+from remem.sharing.files import END_OF_TIME, damaged, path_of, read_held, verified_lines, writing
 from remem.sharing.mind import Mind
 from remem.sharing.reports import Notice, TakenFile
 
@@ -128,15 +128,23 @@ class Intake:
         name = judgement_name()
         if holdings.judged_by(self.db) == name:
             return
+        keys = sorted(self.held)
+        # Some files at a time: another process must not wait for all of them. A second round does no harm.
+        for start in range(0, len(keys), BATCH_FILES):
+            with transaction(self.db):
+                for key in keys[start : start + BATCH_FILES]:
+                    self._judge_again(key)
         with transaction(self.db):
-            for held in self.held.values():
-                data = read_held(self.folder, held)
-                if data is not None:
-                    file = accept(data, now=held.received, verified=verified_lines(self.folder, held))
-                    again = holdings.judged(replace(file, fresh=file.records), held.source)
-                    self.mind.take_in(holdings.take(self.db, [again], held.received), self.now)
             self.mind.judge_again(self.now)
             holdings.note_judgement(self.db, name)
+
+    def _judge_again(self, key: str) -> None:
+        held = holdings.holding(self.db, key)
+        data = None if held is None else read_held(self.folder, held)
+        if held is not None and data is not None:
+            file = accept(data, now=END_OF_TIME, verified=verified_lines(self.folder, held))
+            again = holdings.judged(replace(file, fresh=file.records), held.source)
+            self.mind.take_in(holdings.take(self.db, [again], held.received), self.now)
 
     def mend(self) -> None:
         """Take in bytes that a process left behind before it could write their rows."""

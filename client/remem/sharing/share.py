@@ -17,8 +17,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Final
+from datetime import datetime
 
 from remem.commons import Commons, CommonsRefused
 from remem.commons.folder import write_file
@@ -42,14 +41,11 @@ from remem.protocol import (
 )
 from remem.protocol.times import unix_seconds
 from remem.sharing.draft import Draft, draft, draft_of_revocations
-from remem.sharing.files import read_held, writing
+from remem.sharing.files import END_OF_TIME, read_held, writing
 from remem.sharing.mind import Mind
 from remem.sharing.privacy import Machine
 from remem.sharing.reports import Notice, Room, ShareReport, TargetResult
 from remem.sharing.seal import NextSeal, next_seal
-
-# What a target holds is read as it is, whatever its times say of this clock.
-_END_OF_TIME: Final = datetime(2101, 1, 1, tzinfo=UTC)
 
 
 class ForeignSeal(Refused):
@@ -234,7 +230,7 @@ class _Publication:
         if data is None:
             return _Seen(commons)
         try:
-            file = accept(data, now=_END_OF_TIME)
+            file = accept(data, now=END_OF_TIME)
         except ProtocolError as error:
             self.notices.append(Notice(error.code, f"what {commons.target} holds under this memory's key: {error}"))
             return _Seen(commons)
@@ -298,7 +294,7 @@ class _Publication:
     def _stored(self) -> OriginFile | None:
         held = holdings.holding(self.db, self.key.public.hex)
         data = None if held is None else read_held(self.home.commons_path, held)
-        return None if data is None else accept(data, now=_END_OF_TIME)
+        return None if data is None else accept(data, now=END_OF_TIME)
 
     # --- 4: keep and send ---
 

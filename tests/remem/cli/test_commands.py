@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pty
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -278,7 +279,7 @@ def test_completion_is_there_for_every_shell(tmp_path: Path, shell: str) -> None
 
 def test_a_reader_that_closes_early_is_no_error(memory: Remem, tmp_path: Path, remem_home: Path) -> None:
     done = subprocess.run(
-        ["/bin/sh", "-c", f"{PROGRAM} --help | head -n 1"],
+        ["/bin/sh", "-c", f"{shlex.quote(str(PROGRAM))} --help | head -n 1"],
         env={**os.environ, "REMEM_HOME": str(remem_home)},
         capture_output=True,
         text=True,

@@ -10,13 +10,13 @@ import pytest
 from remem.commons import BadAnswer
 from remem.errors import Unreachable
 from remem.memory import holdings, places, trust
-from remem.protocol import RULES, digest_of, lesson_hash
-from remem.sharing.speak import distrust_key, trust_key
+from remem.protocol import RULES, State, digest_of, lesson_hash
+from remem.sharing.speak import confirm, distrust_key, revoke, trust_key
 from remem_server import tokens
 from remem_server.database import writing
 from remem_testkit.files import NOW, file, key, lesson, sentence
 from remem_testkit.liars import Liar, answer, lying
-from remem_testkit.memories import Memory
+from remem_testkit.memories import MACHINE, Memory
 from remem_testkit.server import ServedCommons, serve
 
 TEXT = sentence(1)
@@ -103,6 +103,43 @@ def test_the_keys_of_a_commons_are_pinned_at_first_contact(
     assert trust.trusted(reader.db, "revoker") == frozenset()
     trust_key(reader.home, reader.db, pinned, "revoker", now=NOW)
     assert trust.trusted(reader.db, "revoker") == {pinned}
+
+
+def test_three_confirmers_that_a_commons_admitted_make_a_lesson_common(
+    memory: Callable[[int], Memory], server: ServedCommons
+) -> None:
+    publisher, reader = memory(1), memory(9)
+    (learned,) = publisher.learn(TEXT)
+    publisher.share(f"{server.url} {server.token(principal='publisher')}")
+    for number, principal in ((2, "p2"), (3, "p2"), (4, "p4"), (5, "p5")):
+        confirmer = memory(number)
+        confirmer.pull(server.url)
+        confirmer.later(hours=1)
+        confirm(confirmer.home, confirmer.db, learned, episode=confirmer.meet(TEXT), now=confirmer.now)
+        assert confirmer.share(f"{server.url} {server.token(principal=principal)}").results[0].ok
+        reader.pull(server.url)
+        expected = State.COMMON if number == 5 else State.CANDIDATE
+        assert reader.reading(learned).state is expected
+    assert reader.reading(learned).confirmations == 3
+
+
+def test_the_operator_of_a_commons_stops_a_poisoned_lesson_for_whoever_pulls_there(
+    memory: Callable[[int], Memory], tmp_path: Path
+) -> None:
+    publisher, operator, reader, sovereign = memory(1), memory(2), memory(3), memory(4)
+    with serve(tmp_path / "server", operators=(operator.name,)) as server:
+        (learned,) = publisher.learn(TEXT)
+        publisher.share(f"{server.url} {server.token()}")
+        for one in (reader, sovereign, operator):
+            one.pull(server.url)
+        distrust_key(sovereign.home, sovereign.db, operator.name, now=NOW)
+        revoke(operator.db, learned, reason="it names a cause that is none", machine=MACHINE, now=NOW)
+        operator.share(f"{server.url} {server.token()}")
+        (stopped,) = reader.pull(server.url).stopped
+        assert (stopped.hash, stopped.why) == (learned, "revoker")
+        assert sovereign.pull(server.url).stopped == ()
+        assert reader.lesson_state(learned) == "received dropped"
+        assert sovereign.lesson_state(learned) == "received active"
 
 
 def test_a_refusal_is_reported_target_by_target(memory: Callable[[int], Memory], server: ServedCommons) -> None:
