@@ -6,11 +6,15 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from docs.sessions import Shell, matches, sessions
+from remem.ingest.events import parse_event
+from remem.memory.config import Config
+from remem_server.settings import Settings
 from remem_testkit.server import plain_environment, spawn
 
 README = Path(__file__).parents[2] / "README.md"
@@ -42,6 +46,22 @@ def test_the_sessions_of_the_readme_run_as_shown_and_its_example_judges(tmp_path
             timeout=60,
         )
         assert printed.stdout.startswith("candidate The Bash tool failed")
+
+
+def test_every_setting_is_in_the_readme_and_no_other() -> None:
+    table = README.read_text("utf-8").partition("## Settings")[2].partition("\n## ")[0]
+    named = "".join(row.split("|")[1] for row in table.splitlines() if row.startswith("| `"))
+    told = set(re.findall(r"`([a-z_.]+|REMEM_[A-Z_]+)`", named))
+    policy = {"confirmations", "window_days", "open"}
+    names = {field.name for field in fields(Config)}
+    expected = {f"policy.{name}" if name in policy else name for name in names}
+    expected |= {f"REMEM_{name.upper()}" for name in Settings.model_fields} | {"REMEM_HOME"}
+    assert told == expected
+
+
+def test_the_event_of_the_readme_is_one() -> None:
+    example = re.findall(r"^```json\n(.*?)^```$", README.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert [parse_event(one.replace("\n", " ")).kind for one in example] == ["error"]
 
 
 @pytest.mark.parametrize(

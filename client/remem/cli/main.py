@@ -10,7 +10,7 @@ import typer
 
 import remem
 from remem.cli import memory, sharing, trust
-from remem.cli.run import run
+from remem.cli.run import run, stop_at_once
 
 app = typer.Typer(
     name="remem",
@@ -18,6 +18,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -46,4 +47,5 @@ for entry in sorted(entry_points(group="remem.commands"), key=lambda found: foun
 
 def main() -> None:
     """Run the command."""
+    stop_at_once("remem")
     sys.exit(run(app, "remem"))

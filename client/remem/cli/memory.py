@@ -11,13 +11,13 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from remem.cli.output import AsJson, emit, progress, table, warn
+from remem.cli.output import AsJson, count, emit, progress, table, warn
 from remem.errors import Partly, RememError, Usage
-from remem.ingest.events import KINDS, parse_event, read_events
+from remem.ingest.events import KINDS, EventError, parse_event, read_events
 from remem.memory import lessons as shelf
 from remem.memory import projects as folders
 from remem.memory.events import Intake, add_events
@@ -30,7 +30,10 @@ from remem.protocol import KNOWN_KINDS, Reading, State
 from remem.sharing.escape import printable
 from remem.sharing.readings import reader
 
-project = typer.Typer(help="The folders whose lessons may leave this memory.", no_args_is_help=True)
+project = typer.Typer(
+    help="The folders whose lessons may leave this memory.", no_args_is_help=True, rich_markup_mode=None
+)
+Folder = Annotated[Path, typer.Argument(help="The project's folder; this one by default.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -90,6 +93,8 @@ def _identity(home: Home) -> Identity:
 
 # --- what it is told ---
 
+_KIND_HINT: Final = "remem remember --kind error --title ... --happened ..., or JSON alone on standard input"
+
 
 def remember(
     kind: Annotated[str | None, typer.Option(help=f"One of {', '.join(KINDS)}.")] = None,
@@ -105,7 +110,11 @@ def remember(
     at: Annotated[str | None, typer.Option(help="When, in ISO 8601; now by default.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Report an event: by these options, or without them as JSON Lines on standard input."""
+    """Report an event: by options, or as JSON on standard input.
+
+    Without options, standard input is read as JSON Lines, one event a line. Agents may also append events to the
+    file inbox.jsonl in the memory's home (REMEM_HOME, or ~/.remem), which `remem sleep` takes in.
+    """
     given = {
         "kind": kind, "title": title, "happened": happened, "expected": expected, "said": said,
         "agent_did": agent_did, "text": text, "agent": agent, "session": session, "cwd": cwd, "at": at,
@@ -113,11 +122,17 @@ def remember(
     given = {name: value for name, value in given.items() if value is not None}
     with opened() as (_home, db):
         if given:
-            event = parse_event(json.dumps({"cwd": str(Path.cwd()), **given}))
+            if kind is None:
+                raise Usage("expected --kind beside the other options, got none", hint=_KIND_HINT)
+            given["cwd"] = str(Path(cwd or "").absolute())
+            try:
+                event = parse_event(json.dumps(given))
+            except EventError as error:
+                raise Usage(error.message, hint="remem remember --help") from error
             with transaction(db):
                 intake = add_events(db, [(1, event)], clock())
         elif sys.stdin.isatty():
-            raise Usage("expected an event, got no option", hint="remem remember --help, or JSON on standard input")
+            raise Usage("expected an event, got no option", hint=_KIND_HINT)
         else:
             with transaction(db):
                 intake = add_events(db, read_events(sys.stdin.buffer), clock())
@@ -128,7 +143,7 @@ def ingest(
     events: Annotated[Path, typer.Option(help="A file of events, one JSON object a line.")],
     as_json: AsJson = False,
 ) -> None:
-    """Take in a file of events; the same file again changes nothing."""
+    """Take in a file of events; again, it changes nothing."""
     if not events.is_file():
         raise RememError(f"expected a file of events at {events}, got none")
     with opened() as (_home, db), progress("reading events"):
@@ -137,29 +152,32 @@ def ingest(
 
 
 def _tell_intake(intake: Intake, as_json: bool) -> None:
-    words = f"{intake.new} new, {intake.repeated} repeated, {intake.known} known before"
+    words = f"{count(intake.new, 'event')} new, {intake.repeated} repeated, {intake.known} known before"
     rejected = [{"line": line, "code": error.code, "message": error.message} for line, error in intake.rejected]
     report = {"new": intake.new, "repeated": intake.repeated, "known": intake.known, "rejected": rejected}
     emit(report, as_json, [words])
     for line, error in intake.rejected:
         warn(f"line {line}: {error.code}: {printable(error.message)}")
     if rejected:
-        raise Partly(f"expected events only, got {len(rejected)} lines that are none")
+        got = count(len(rejected), "line that is none", "lines that are none")
+        kind = Partly if intake.new or intake.repeated or intake.known else RememError
+        raise kind(f"expected events only, got {got}")
 
 
 def sleep(as_json: AsJson = False) -> None:
-    """Make episodes of what was reported, and lessons of what repeats."""
+    """Make lessons of what was reported and repeats."""
     from remem.sleep.night import sleep as run_night
 
     with opened() as (home, db), progress("sleeping") as bar:
         report = run_night(home, db, clock(), None if bar is None else lambda _pass, done, total: bar(done, total))
         found = {digest: shelf.find_lesson(db, digest) for digest in report.lessons.new}
     lines = [
-        f"{report.events} events read, {report.episodes} became episodes",
-        f"{len(report.lessons.new)} new lessons, {len(report.lessons.gained)} gained",
+        f"{count(report.events, 'event')} read, {report.episodes} became episodes",
+        f"{count(len(report.lessons.new), 'new lesson')}, {len(report.lessons.gained)} gained strength",
         *(f"  {lesson.id}  {printable(lesson.text)}" for lesson in found.values() if lesson is not None),
         *(
-            f"episode {meeting.episode} met lesson {meeting.lesson[:16]} (likeness {meeting.likeness:.2f})"
+            f"episode {meeting.episode} met lesson {meeting.lesson[:16]} of others (likeness {meeting.likeness:.2f}):"
+            f" remem confirm {meeting.lesson[:16]} --episode {meeting.episode}"
             for meeting in report.lessons.meetings
         ),
     ]
@@ -192,7 +210,7 @@ def lessons(
     _one_of("--state", state, tuple(one.value for one in State))
     with opened() as (home, db):
         this = reader(db, home.signing_key().public.hex, home.config())
-        held = shelf.lessons(db, kind=kind, source=source, state=None if everything else "active")
+        held = shelf.lessons(db, kind=kind, source=source, state=None if everything or state else "active")
         read = this.readings(db, [lesson.hash for lesson in held], clock())
     listed = [Listed(lesson, _commons_state(read[lesson.hash])) for lesson in held]
     kept = [one for one in listed if state is None or (one.commons is not None and one.commons.value == state)]
@@ -209,7 +227,8 @@ def lessons(
         for one in kept
     ]
     header = ("id", "kind", "source", "state", "strength", "seen", "text")
-    emit(kept, as_json, table(rows, header) if rows else ["no lessons yet"])
+    asked = kind or source or state
+    emit(kept, as_json, table(rows, header) if rows else ["no lesson of this sort" if asked else "no lessons yet"])
 
 
 def _commons_state(reading: Reading) -> State | None:
@@ -225,7 +244,7 @@ def _one_of(option: str, value: str | None, known: tuple[str, ...]) -> None:
 def export_lessons(
     file: Annotated[Path | None, typer.Argument(help="Where to; standard output by default.")] = None,
 ) -> None:
-    """Write the lessons of this memory as lessons.jsonl: text anyone can read, unsigned."""
+    """Write the lessons of this memory as JSON Lines, unsigned."""
     with opened() as (_home, db):
         held = shelf.lessons(db)
     lines = "".join(f"{line}\n" for line in export_lines(held))
@@ -239,10 +258,12 @@ def import_lessons(
     file: Annotated[Path, typer.Argument(help="A lessons.jsonl.")],
     as_json: AsJson = False,
 ) -> None:
-    """Read in a lessons.jsonl; each text is judged as a stranger's would be."""
+    """Read in lessons.jsonl, each text judged as a stranger's."""
     with opened() as (_home, db), file.open("rb") as stream, transaction(db):
         report = import_lines(db, stream, clock())
-    emit(report, as_json, [f"{len(report.added)} new, {len(report.known)} known before"])
+    refused = [{"line": line, "message": why} for line, why in report.refused]
+    words = f"{count(len(report.added), 'lesson')} new, {len(report.known)} known before"
+    emit({"added": report.added, "known": report.known, "refused": refused}, as_json, [words])
     _tell_refused(report)
 
 
@@ -250,27 +271,30 @@ def _tell_refused(report: Imported) -> None:
     for line, why in report.refused:
         warn(f"line {line}: {printable(why)}")
     if report.refused:
-        raise Partly(f"expected lessons only, got {len(report.refused)} lines that were refused")
+        got = count(len(report.refused), "line that was refused", "lines that were refused")
+        kind = Partly if report.added or report.known else RememError
+        raise kind(f"expected lessons only, got {got}")
 
 
 # --- projects ---
 
 
 @project.command("add")
-def add_project(folder: Annotated[Path, typer.Argument(help="The project's folder.")] = Path()) -> None:
+def add_project(folder: Folder = Path(), as_json: AsJson = False) -> None:
     """Let lessons leave that this folder taught."""
     with opened() as (_home, db), transaction(db):
         path = folders.add_project(db, folder.absolute(), clock())
-    print(f"lessons may leave from {path}")
+    emit({"project": path}, as_json, [f"lessons may leave from {path}"])
 
 
 @project.command("remove")
-def remove_project(folder: Annotated[Path, typer.Argument(help="The project's folder.")] = Path()) -> None:
+def remove_project(folder: Folder = Path(), as_json: AsJson = False) -> None:
     """Let no lesson leave any more that this folder taught."""
+    path = folder.absolute()
     with opened() as (_home, db), transaction(db):
-        if not folders.remove_project(db, folder.absolute()):
-            raise RememError(f"expected a project, got {folder.absolute()}, which is none", "remem project list")
-    print(f"no lesson leaves any more from {folder.absolute()}")
+        if not folders.remove_project(db, path):
+            raise RememError(f"expected a project, got {path}, which is none", "remem project list")
+    emit({"project": path}, as_json, [f"no lesson leaves any more from {path}"])
 
 
 @project.command("list")

@@ -7,8 +7,11 @@ Exit status: 0 done, 1 failed, 2 a call that it does not know, 3 refused by a ru
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import sys
+from types import FrameType
+from typing import Final, NoReturn
 
 import typer
 
@@ -16,26 +19,47 @@ from remem.errors import RememError, Usage
 from remem.protocol import ProtocolError
 from remem.sharing.escape import printable
 
-_STOPPED = 130
+STOPPED: Final = 130
+_SHOW_CURSOR: Final = "\x1b[?25h\r\x1b[K"
 
 
 def run(app: typer.Typer, program: str) -> int:
     """Run a command line, and return the exit status."""
     try:
         status = app(prog_name=program, standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read the output has enough; the interpreter must not try to write the rest at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (KeyboardInterrupt, typer.Abort):
-        return _fail(program, RememError("stopped", exit_code=_STOPPED))
+        return _fail(program, RememError("stopped", exit_code=STOPPED))
     except Exception as error:
+        if isinstance(error, typer.TyperException) and error.format_message().startswith("Usage:"):
+            # A group that was called alone answers with its help.
+            print(error.format_message(), file=sys.stderr)
+            return Usage.default_exit_code
         told = _told(error, program)
         if told is None:
             raise
         return _fail(program, told)
     return status if isinstance(status, int) else 0
+
+
+def stop_at_once(program: str) -> None:
+    """Let an interrupt end the process there and then: what it was waiting for may never answer.
+
+    Nothing that is stored needs a farewell: a killed process loses only what it was about to write.
+    """
+
+    def stop(_signal: int, _frame: FrameType | None) -> NoReturn:
+        if sys.stderr.isatty():
+            sys.stderr.write(_SHOW_CURSOR)
+        print(f"{program}: error: stopped", file=sys.stderr, flush=True)
+        os._exit(STOPPED)
+
+    signal.signal(signal.SIGINT, stop)
 
 
 def _told(error: Exception, program: str) -> RememError | None:
@@ -47,7 +71,10 @@ def _told(error: Exception, program: str) -> RememError | None:
             return RememError(f"{error.code}: {error}")
         case typer.TyperException():
             message = " ".join(error.format_message().split()).removesuffix(".")
-            return Usage(f"{message[:1].lower()}{message[1:]}", hint=f"{program} --help")
+            asked = getattr(getattr(error, "ctx", None), "command_path", program)
+            return Usage(f"{message[:1].lower()}{message[1:]}", hint=f"{asked} --help")
+        case OSError() if error.strerror and error.filename is not None:
+            return RememError(f"{os.fsdecode(error.filename)}: {error.strerror.lower()}")
         case OSError() | sqlite3.Error():
             return RememError(str(error).lower())
         case _:

@@ -11,13 +11,14 @@ from typing import Annotated
 import typer
 
 from remem.cli.memory import clock, opened
-from remem.cli.output import AsJson, emit, progress, say, warn
+from remem.cli.output import AsJson, count, emit, progress, prompting, say, warn
 from remem.commons import Commons, commons_at, is_url, spell_target
 from remem.errors import Partly, Refused, RememError, Unreachable, Usage
 from remem.memory.config import set_target
 from remem.memory.home import Home
+from remem.protocol import RULES
 from remem.sharing.escape import printable
-from remem.sharing.reports import Notice, PullReport, ShareReport, Stopped
+from remem.sharing.reports import Notice, PullReport, ShareReport, Stopped, TargetResult
 
 Target = Annotated[str | None, typer.Argument(help="A URL or a folder; every known one by default.")]
 Hash = Annotated[str, typer.Argument(help="The lesson's hash, or the beginning of it.")]
@@ -37,12 +38,18 @@ def register(app: typer.Typer) -> None:
 
 
 def login(target: Annotated[str, typer.Argument(help="A URL or a folder.")], as_json: AsJson = False) -> None:
-    """Keep a commons, and the token it wants: asked for at a terminal, else read from standard input."""
+    """Keep a commons, and the token that it wants.
+
+    The token is asked for at a terminal, and else read from standard input; none keeps the one that is known.
+    """
     address = spell_target(target)
     with opened() as (home, _db):
         with closing(commons_at(address)) as commons:
-            commons.describe()
-        token = _read_token() if is_url(address) else None
+            # A commons that does not answer, or a folder that is not there, is most often a typing error.
+            if commons.describe() is None:
+                commons.index(None)
+        given = _read_token() if is_url(address) else None
+        token = given or home.config().target(address).token
         set_target(home.config_path, address, token)
     kept = "with a token" if token else "without a token"
     emit({"target": address, "token": token is not None}, as_json, [f"{address} is kept {kept}"])
@@ -50,7 +57,8 @@ def login(target: Annotated[str, typer.Argument(help="A URL or a folder.")], as_
 
 def _read_token() -> str | None:
     if sys.stdin.isatty():
-        token = str(typer.prompt("token (empty for none)", default="", hide_input=True, show_default=False)).strip()
+        with prompting():
+            token = str(typer.prompt("token (empty for none)", default="", hide_input=True, show_default=False)).strip()
     else:
         token = sys.stdin.readline(_TOKEN_CHARACTERS + 2).strip()
     if len(token) > _TOKEN_CHARACTERS or not (token.isascii() and token.isprintable()):
@@ -93,19 +101,31 @@ def share(
 def withdraw(
     target: Target = None,
     for_good: Annotated[bool, typer.Option("--for-good", help="Retire the key: it never speaks again.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before the key is retired.")] = False,
     dry_run: DryRun = False,
     adopt: Adopt = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take back every lesson that ever left, and say nothing else any more: how one leaves."""
+    """Take back all that was ever shared: how one leaves."""
     from remem.sharing.privacy import this_machine
     from remem.sharing.share import withdraw as take_back
 
+    if for_good and not (yes or dry_run):
+        _ask_to_retire()
     with opened() as (home, db), _reached(home, target) as targets:
         report = take_back(
             home, db, targets, machine=this_machine(), now=clock(), for_good=for_good, adopt=adopt, rehearse=dry_run
         )
     _tell_share(report, as_json)
+
+
+def _ask_to_retire() -> None:
+    if not sys.stdin.isatty():
+        raise Usage(
+            "expected --yes, since a key that is retired never speaks again", hint="--dry-run shows what leaves"
+        )
+    with prompting():
+        typer.confirm("retire this key for good? it can never be undone", abort=True)
 
 
 def _tell_share(report: ShareReport, as_json: bool) -> None:
@@ -115,37 +135,42 @@ def _tell_share(report: ShareReport, as_json: bool) -> None:
     else:
         emit(report, as_json, _share_words(report))
     for held in report.held_back:
-        say(f"held back: {printable(held.text)}: {'; '.join(map(printable, held.reasons))}")
+        say(f"held back ({'; '.join(map(printable, held.reasons))}): {printable(held.text)}")
     for left in report.left_out:
         warn(f"no room for {left.type} {left.subject}")
-    for result in report.results:
-        if not result.ok:
-            warn(f"{result.target}: {result.outcome}: {printable(result.detail or '')}")
     _tell_notices(report.notices)
     failed = [result for result in report.results if not result.ok]
-    if failed and len(failed) < len(report.results):
-        raise Partly(f"expected {len(report.results)} targets to take the file, {len(failed)} did not")
+    if len(failed) == len(report.results) == 1:
+        raise _failure(failed[0])
+    for result in failed:
+        warn(f"{result.target}: {result.outcome}: {printable(result.detail or '')}")
     if failed:
-        kind = Refused if failed[0].outcome == "refused" else Unreachable
-        raise kind(f"expected {failed[0].target} to take the file, it was {failed[0].outcome}")
+        kind = Partly if len(failed) < len(report.results) else type(_failure(failed[0]))
+        raise kind(f"expected {count(len(report.results), 'target')} to take the file, {len(failed)} did not")
+
+
+def _failure(result: TargetResult) -> RememError:
+    message = result.detail or f"expected {result.target} to take the file, got none of it"
+    if result.outcome != "refused":
+        return Unreachable(message)
+    needs_token = (result.code or "").startswith("token_")
+    return Refused(message, f"remem login {result.target}" if needs_token else None)
 
 
 def _share_words(report: ShareReport) -> Iterator[str]:
-    counts = (
-        _count(report.lessons, "lesson"),
-        _count(report.confirmations, "confirmation"),
-        _count(report.revocations, "revocation"),
-        _count(report.denials, "denial"),
-    )
-    yield f"seal {report.version.seal}: {', '.join(filter(None, counts)) or 'nothing yet'}"
+    numbers = {
+        "lesson": report.lessons,
+        "confirmation": report.confirmations,
+        "revocation": report.revocations,
+        "denial": report.denials,
+    }
+    said = ", ".join(count(number, what) for what, number in numbers.items() if number)
+    is_last = report.version.seal == RULES.last_seal
+    yield f"{'the last seal' if is_last else f'seal {report.version.seal}'}: {said or 'nothing'}"
     for result in report.results:
         if result.ok:
             skipped = f", readers skip {result.skipped} of its records" if result.skipped else ""
             yield f"{result.target}: {result.outcome}{skipped}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}" if number else ""
 
 
 def pull(
@@ -181,8 +206,8 @@ def _pulls_words(reports: Iterable[PullReport]) -> Iterator[str]:
             yield f"{report.target}: nothing new"
         else:
             yield (
-                f"{report.target}: {_count(len(report.taken), 'file') or 'no file'} taken, {report.current} known,"
-                f" {_count(report.learned, 'new lesson') or 'no new lesson'}"
+                f"{report.target}: {count(len(report.taken), 'file')} taken, {report.current} known before,"
+                f" {count(report.learned, 'new lesson')}"
             )
         for key in report.pinned:
             yield f"  trusts {key} as a revoker, as {report.target} names it (remem trust remove declines)"
@@ -204,13 +229,13 @@ def _tell_left(report: PullReport) -> None:
         where = f"{skipped.key[:16]} line {skipped.line}"
         say(f"skipped {where}: {fault.code}: expected {fault.expected}, got {printable(fault.got)}")
     if (more := report.skipped_count - len(report.skipped)) > 0:
-        say(f"skipped {more} records more")
+        say(f"skipped {count(more, 'record')} more")
     for left in report.refused:
         warn(f"refused {printable(left.name)}: {left.code}: {printable(left.detail)}")
     for left in report.deferred:
         say(f"deferred {printable(left.name)}: {printable(left.detail)}")
     if report.over_budget:
-        warn(f"no room for {report.over_budget} files: raise budget_bytes in config.toml")
+        warn(f"no room for {count(report.over_budget, 'file')}: budget_bytes in config.toml may be raised")
     if report.interrupted:
         warn(printable(report.interrupted))
     _tell_notices(report.notices)
@@ -226,17 +251,30 @@ def _tell_notices(notices: Iterable[Notice]) -> None:
 
 def confirm(
     lesson: Hash,
-    episode: Annotated[str, typer.Option(help="The episode in which it came true.")],
+    episode: Annotated[str | None, typer.Option(help="The episode in which it came true.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say that a lesson of others came true here; it leaves with the next share."""
+    """Say that a lesson of others came true here.
+
+    It leaves with the next share. Without --episode, the episodes of this memory that met the lesson are named.
+    """
+    from remem.sharing.show import show as gather
     from remem.sharing.speak import confirm as say_true
 
     with opened() as (home, db):
+        if episode is None:
+            raise _name_an_episode([met.episode for met in gather(home, db, lesson, now=clock()).meetings])
         report = say_true(home, db, lesson, episode=episode, now=clock())
     said = "confirms" if report.renewed else "confirmed before:"
     words = f"{said} {report.hash[:16]} of {report.at:%Y-%m-%d} (likeness {report.likeness:.2f})"
     emit(report, as_json, [words, f"  {printable(report.text)}"])
+
+
+def _name_an_episode(met: Sequence[str]) -> RememError:
+    if not met:
+        hint = "once the lesson comes true here, remem sleep names the episode"
+        return Refused("expected an episode of this memory that met the lesson, got none", hint)
+    return Usage(f"expected --episode, got none; these met the lesson: {', '.join(met)}")
 
 
 def revoke(
@@ -244,7 +282,10 @@ def revoke(
     reason: Annotated[str | None, typer.Option(help="Why, for everyone to read.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take a lesson back, your own or another's: here at once, elsewhere with the next share."""
+    """Take a lesson back, your own or another's.
+
+    It holds here at once, and elsewhere with the next share.
+    """
     from remem.sharing.privacy import this_machine
     from remem.sharing.speak import revoke as take_back
 
@@ -258,7 +299,7 @@ def _quoted(text: str | None) -> list[str]:
 
 
 def show(lesson: Hash, as_json: AsJson = False) -> None:
-    """Show one lesson with all that is held about it, down to the signatures."""
+    """Show one lesson all the way down to the signatures."""
     from remem.cli.showing import show_words
     from remem.sharing.show import show as gather
 
@@ -269,7 +310,7 @@ def show(lesson: Hash, as_json: AsJson = False) -> None:
 
 
 def check(file: Annotated[Path, typer.Argument(help="A file of signed lines.")], as_json: AsJson = False) -> None:
-    """Check a file as if it came from a stranger: every signature, and every rule."""
+    """Check a file as if it came from a stranger."""
     from remem.cli.showing import check_words
     from remem.sharing.show import check_file
 

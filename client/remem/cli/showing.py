@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from remem.cli.output import table
+from remem.cli.output import count, table
 from remem.protocol.times import format_time
 from remem.sharing.escape import printable
 from remem.sharing.show import CheckReport, ShownRecord, ShowReport
@@ -22,8 +22,8 @@ def show_words(report: ShowReport) -> Iterator[str]:
     yield f"  {printable(text)}" if text is not None else "  no publication of it is held"
     yield f"state  {reading.state.value}: {report.why}"
     yield (
-        f"counts {reading.confirmations} confirmations, {reading.unadmitted} unadmitted,"
-        f" {reading.corroborations} corroborations"
+        f"counts {count(reading.confirmations, 'confirmation')}, {reading.unadmitted} of keys that do not count;"
+        f" {count(reading.corroborations, 'other publisher')} of the same sentence"
     )
     if local is not None:
         yield f"here   {local.source}, {local.state}, strength {local.strength:.1f}, seen {local.seen}"
@@ -63,7 +63,7 @@ def check_words(report: CheckReport) -> Iterator[str]:
     if not report.accepted or report.version is None:
         return
     seal = "no seal, a file of draft 0" if report.version.seal is None else f"seal {report.version.seal}"
-    yield f"accepted: {seal}, {len(report.records)} records, {report.size} bytes"
+    yield f"accepted: {seal}, {count(len(report.records), 'record')}, {count(report.size, 'byte')}"
     yield f"key    {report.key}"
     yield f"digest {report.version.digest}"
     for record in report.records:
@@ -75,19 +75,25 @@ def check_words(report: CheckReport) -> Iterator[str]:
 def status_words(report: StatusReport) -> Iterator[str]:
     """Say what a memory is at a glance."""
     yield f"memory   {report.origin}{', retired for good' if report.retired else ''}"
-    yield f"events   {report.events}, in {report.episodes} episodes, {report.inbox_bytes} bytes in the inbox"
-    for count in report.lessons:
-        yield f"lessons  {count.count} {count.source}, {count.state}"
-    yield f"says     {report.confirmations} confirmations, {report.revocations} revocations, {report.denials} denials"
+    yield (
+        f"events   {report.events}, in {count(report.episodes, 'episode')};"
+        f" {count(report.inbox_bytes, 'byte')} wait in the inbox"
+    )
+    for one in report.lessons:
+        yield f"lessons  {one.count} {one.source}, {one.state}"
+    yield (
+        f"says     {count(report.confirmations, 'confirmation')}, {count(report.revocations, 'revocation')},"
+        f" {count(report.denials, 'denial')}"
+    )
     seal = "never sealed" if report.seal is None else f"seal {report.seal.seal}"
-    yield f"own file {seal}, room for {report.room.records} records and {report.room.bytes} bytes"
-    yield f"holds    {report.holdings} files of others, {report.held_bytes} of {report.budget_bytes} bytes"
-    yield f"trusts   {report.revokers} revokers, follows {report.followed} keys"
-    rows = [(one.target, _moment(one.pulled), _moment(one.shared)) for one in report.places]
+    yield f"own file {seal}, room for {count(report.room.records, 'record')} and {count(report.room.bytes, 'byte')}"
+    yield f"holds    {count(report.holdings, 'file')} of others, {report.held_bytes} of {report.budget_bytes} bytes"
+    yield f"trusts   {count(report.revokers, 'revoker')}, follows {count(report.followed, 'key')}"
+    rows = [(place.target, _moment(place.pulled), _moment(place.shared)) for place in report.places]
     if rows:
         yield from table(rows, ("commons", "pulled", "shared"))
-    for one in report.equivocations:
-        yield f"two files under seal {one.seal} by {one.key}: its owner speaks with two tongues, or the key is stolen"
+    for twice in report.equivocations:
+        yield f"two files under seal {twice.seal} by {twice.key}: by its owner, or the key is stolen"
 
 
 def _moment(moment: datetime | None) -> str:

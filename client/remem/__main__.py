@@ -1,0 +1,5 @@
+"""`python -m remem` is the command `remem`."""
+
+from remem.cli.main import main
+
+main()
