@@ -45,7 +45,7 @@ test:
 
 demo:
 	@$(BOOTSTRAP) server
-	@exec $(BIN)/python deploy/demo.py $(ARGS)
+	@exec $(BIN)/python deploy/demo.py
 
 lint:
 	@$(BOOTSTRAP) dev

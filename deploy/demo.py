@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,14 +55,8 @@ class Memory:
     def run(self, *words: str, given: str | None = None, shown: bool = True) -> str:
         """Run one command of this memory and return what it printed."""
         if shown:
-            print(
-                textwrap.fill(
-                    f"{self.name}$ remem {shlex.join(words)}",
-                    WIDTH,
-                    initial_indent="\n  ",
-                    subsequent_indent="        ",
-                )
-            )
+            typed = f"{self.name}$ remem {shlex.join(words)}{' < events.jsonl' if given else ''}"
+            print("\n" + textwrap.fill(typed, WIDTH, initial_indent="  ", subsequent_indent="        "))
         done = subprocess.run(
             [BIN / "remem", *words],
             input=given,
@@ -90,12 +83,16 @@ class Memory:
         self.run("init", shown=False)
         self.run("project", "add", shown=False)
 
-    def live(self, *events: dict[str, str]) -> list[str]:
-        """Meet failures and sleep over them; return the episodes that met a lesson of others."""
-        self.run("remember", given="".join(json.dumps(event) + "\n" for event in events), shown=False)
-        night = self.ask("sleep")
-        assert isinstance(night, dict)
-        return [meeting["episode"] for meeting in night["lessons"]["meetings"]]
+    def live(self, *events: dict[str, str], shown: bool = True) -> None:
+        """Meet failures, and sleep over them."""
+        self.run("remember", given="".join(json.dumps(event) + "\n" for event in events), shown=shown)
+        self.run("sleep", shown=shown)
+
+    def met(self, lesson: str) -> str:
+        """Ask which episode of this memory met a lesson of others."""
+        about = self.ask("show", lesson)
+        assert isinstance(about, dict)
+        return str(about["meetings"][0]["episode"])
 
 
 def tell(text: str) -> None:
@@ -162,14 +159,12 @@ def publish(ada: Memory, url: str) -> str:
     return str(listed[0]["lesson"]["hash"])
 
 
-def confirm(memory: Memory, url: str, lesson: str) -> None:
+def confirm(memory: Memory, url: str, lesson: str, *, shown: bool) -> None:
     """Let one memory pull a lesson, meet the failure itself, and say so."""
-    memory.run("pull", url, shown=False)
-    # An episode confirms only what was received before it, and times count in seconds.
-    time.sleep(1.1)
-    met = memory.live(error("Bash: docker compose up", CONFLICT, "thursday", memory.project))
-    memory.run("confirm", lesson[:16], "--episode", met[0])
-    memory.run("share", url, shown=False)
+    memory.run("pull", url, shown=shown)
+    memory.live(error("Bash: Bring it up", CONFLICT, f"{memory.name}-1", memory.project), shown=shown)
+    memory.run("confirm", lesson[:16], "--episode", memory.met(lesson), shown=shown)
+    memory.run("share", url, shown=shown)
 
 
 def poison(mallory: Memory, ada: Memory, reader: Memory, url: str) -> None:
@@ -190,7 +185,7 @@ def poison(mallory: Memory, ada: Memory, reader: Memory, url: str) -> None:
     reader.run("trust", "add", str(key["key"]), "--as", "revoker")
     ada.run("pull", url, shown=False)
     ada.run("revoke", bad[:16], "--reason", "No sandbox behaves like this; the sentence asks for unsafe settings.")
-    ada.run("share", url, shown=False)
+    ada.run("share", url)
     reader.run("pull", url)
     reader.run("show", bad[:16])
     check(state_of(reader, bad) == "revoked", "the poisoned lesson to be revoked")
@@ -212,9 +207,11 @@ def main() -> None:
             tell("2. Rae pulls. One memory said it, nobody has confirmed it: a candidate.")
             rae.run("pull", url)
             check(state_of(rae, lesson) == "candidate", "a candidate")
-            tell("3. Three others pull it, meet the failure themselves, and confirm it.")
-            for memory in (ben, cleo, dev):
-                confirm(memory, url, lesson)
+            tell("3. Ben pulls it too. Later his agent meets the failure itself, and he confirms the lesson.")
+            confirm(ben, url, lesson, shown=True)
+            tell("   Cleo and Dev do the same.")
+            for memory in (cleo, dev):
+                confirm(memory, url, lesson, shown=False)
             tell("4. Three independent confirmations: to Rae the lesson is common now.")
             rae.run("pull", url)
             rae.run("show", lesson[:16])
@@ -224,4 +221,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)
