@@ -16,6 +16,7 @@ _RULES: Final = (
     "guard_clause.py",
     "guard_words.py",
     "judgement.py",
+    "rules.py",
     "text.py",
     "unicode14.py",
 )

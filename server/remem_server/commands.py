@@ -1,11 +1,13 @@
 """`remem-server`: the operator's command.
 
 What was asked for goes to standard output, everything else to standard error. It ends with 0, with 1 where
-something failed, and with 2 where it was called in a way that it does not know.
+something failed, with 2 where it was called in a way that it does not know, and with 3 where a rule forbids it.
 """
 
 from __future__ import annotations
 
+import re
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,20 +18,24 @@ from typing import Annotated, Any, Final
 
 import typer
 from pydantic import ValidationError
-from pydantic_settings import SettingsError
 from sqlalchemy import Engine
 from sqlalchemy.exc import DatabaseError
 
+import remem
 from remem.cli.output import AsJson, emit, table
 from remem.cli.run import run
 from remem.errors import RememError, Usage
+from remem.protocol.errors import show
 from remem_server import tokens
 from remem_server.database import open_engine, writing
-from remem_server.migrate import folder_lock, has_database
+from remem_server.migrate import folder_lock, has_database, revision_of
 from remem_server.migrate import migrate as bring_up
 from remem_server.settings import Settings, system_clock
+from remem_server.wording import worded
 
 PROGRAM: Final = "remem-server"
+# As large as the database counts.
+_ID: Final = re.compile(r"[0-9]{1,18}")
 
 app: Final = typer.Typer(
     name=PROGRAM,
@@ -38,6 +44,7 @@ app: Final = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 token: Final = typer.Typer(
     help="Who may publish: make, list and revoke tokens.", no_args_is_help=True, rich_markup_mode=None
@@ -47,10 +54,27 @@ app.add_typer(token, name="token")
 Data = Annotated[Path | None, typer.Option(help="The data folder [REMEM_DATA; ./data].", show_default=False)]
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"{PROGRAM} {remem.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _remem_server(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Hold the options that stand before any command."""
+
+
 @app.command()
 def serve(
     host: Annotated[str | None, typer.Option(help="Where to listen [REMEM_HOST; 127.0.0.1].")] = None,
-    port: Annotated[int | None, typer.Option(help="The port, 0 for a free one [REMEM_PORT; 7363].")] = None,
+    port: Annotated[
+        str | None, typer.Option(metavar="<int>", help="The port, 0 for a free one [REMEM_PORT; 7363].")
+    ] = None,
     data: Data = None,
     open_: Annotated[
         bool | None, typer.Option("--open/--closed", help="Let anyone publish [REMEM_OPEN; closed].")
@@ -72,16 +96,19 @@ def serve(
         if taken != settings.port != 0:
             _note(f"port {settings.port} is taken, so this is {taken}")
         # Last, so that a start that fails has not made a token which nobody saw.
-        announce = partial(_announce, serving.url_of(listening), settings, _first_token(engine))
+        here, elsewhere = serving.url_of(listening), serving.url_for_others(listening)
+        announce = partial(_announce, here, elsewhere, settings, _first_token(engine))
         serving.run(serving.make_server(application), listening, announce)
 
 
 @app.command()
-def migrate(data: Data = None) -> None:
+def migrate(data: Data = None, as_json: AsJson = False) -> None:
     """Bring the data folder to this release; `serve` does it too."""
     settings = _settings(data=data)
-    with _opened(settings):
-        _note(f"{settings.data} is of this release")
+    with _opened(settings) as engine:
+        revision = revision_of(engine)
+    emit({"data": settings.data, "revision": revision}, as_json, [])
+    _note(f"{settings.data} is of this release")
 
 
 @token.command()
@@ -106,22 +133,35 @@ def create(
 
 @token.command("list")
 def list_(data: Data = None, as_json: AsJson = False) -> None:
-    """List the tokens, which are shown by number and never themselves."""
+    """List the tokens, by id: a token itself is never shown again."""
     with _opened(_made(_settings(data=data))) as engine, engine.connect() as connection:
         made = tokens.list_all(connection)
     rows = [[str(one.id), _state(one), one.principal, one.key or "-", one.label] for one in made]
-    emit(made, as_json, table(rows, ["number", "state", "principal", "key", "label"]) if rows else [])
+    emit(made, as_json, table(rows, ["id", "state", "principal", "key", "label"]) if rows else [])
     if not made:
         _note("there is no token yet")
 
 
 @token.command()
-def revoke(number: Annotated[int, typer.Argument(help="Its number in `list`.")], data: Data = None) -> None:
-    """Revoke a token for good: nobody publishes with it any more, and its key is no longer admitted by it."""
-    with _opened(_made(_settings(data=data))) as engine, writing(engine) as connection:
-        if not tokens.revoke(connection, number, system_clock()):
-            raise RememError(f"expected the number of a token, got {number}", f"{PROGRAM} token list")
-    _note(f"token {number} is revoked")
+def revoke(
+    number: Annotated[str, typer.Argument(metavar="ID", help="Its id in `list`.")],
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Revoke a token for good.
+
+    Nobody publishes with it any more, and it no longer admits its key; what the key published stays.
+    """
+    settings = _made(_settings(data=data))
+    hint = f"{PROGRAM} token list --data {_quoted(settings.data)}"
+    if not _ID.fullmatch(number):
+        raise Usage(f"expected the id of a token, a number, got {show(number)}", hint)
+    with _opened(settings) as engine, writing(engine) as connection:
+        revoked = tokens.revoke(connection, int(number), system_clock())
+    if revoked is None:
+        raise RememError(f"expected the id of a token, got {number}", hint)
+    emit(revoked, as_json, [])
+    _note(f"token {revoked.id} is revoked")
 
 
 def main() -> None:
@@ -137,20 +177,18 @@ def _settings(**options: Any) -> Settings:
         return Settings(**{name: value for name, value in options.items() if value is not None})
     except ValidationError as error:
         first = error.errors()[0]
-        rule = str(first.get("ctx", {}).get("error") or f"{first['msg'][:1].lower()}{first['msg'][1:]}")
         if not first["loc"]:
-            raise Usage(rule, f"{PROGRAM} serve --help") from error
+            raise Usage(worded(first), f"{PROGRAM} serve --help") from error
         name = str(first["loc"][0])
-        hint = f"an option of the command sets it, or the variable REMEM_{name.upper()}"
-        raise Usage(f"{name}: {rule}", hint) from error
-    except SettingsError as error:
-        raise Usage(str(error)) from error
+        variable = f"the variable REMEM_{name.upper()} sets it"
+        hint = f"--{name} or {variable}" if name in options else variable
+        raise Usage(f"{name}: {worded(first)}", hint) from error
 
 
 def _made(settings: Settings) -> Settings:
     """Insist on a commons that was made before: a wrong folder must not become another one."""
     if not has_database(settings.data):
-        hint = f"name its folder with --data, or make one: {PROGRAM} migrate --data {settings.data}"
+        hint = f"name its folder with --data, or make one: {PROGRAM} migrate --data {_quoted(settings.data)}"
         raise RememError(f"expected a commons in {settings.data}, got no database there", hint)
     return settings
 
@@ -177,17 +215,25 @@ def _first_token(engine: Engine) -> str | None:
         return tokens.create(connection, now=system_clock(), label="first token")[0]
 
 
-def _announce(url: str, settings: Settings, first_token: str | None) -> None:
-    print(f"serving {url}")
+def _announce(here: str, elsewhere: str | None, settings: Settings, first_token: str | None) -> None:
+    print(f"serving {here}")
     if first_token is not None:
         print(f"token {first_token}")
         _note("this token is shown once; the first key to publish with it keeps it")
-    _note(f"to publish here: remem login {url}, then remem share {url}")
-    _note(f"for another token: {PROGRAM} token create --data {settings.data}")
+    address = elsewhere or here
+    _note(f"to publish here: remem login {address}, then remem share {address}")
+    _note(f"for another token: {PROGRAM} token create --data {_quoted(settings.data)}")
+    if elsewhere is not None:
+        _note("other machines reach this commons by plain HTTP: whoever carries the bytes can read the tokens")
+        _note("put a proxy with TLS in front of it, and let people log in to the address of the proxy")
     if settings.open:
         _note("this commons is open: anyone who reaches it may publish without a token")
     _note("Ctrl-C ends it")
     sys.stdout.flush()
+
+
+def _quoted(path: Path) -> str:
+    return shlex.quote(str(path))
 
 
 def _state(made: tokens.Token) -> str:
@@ -196,7 +242,3 @@ def _state(made: tokens.Token) -> str:
 
 def _note(message: str) -> None:
     print(f"{PROGRAM}: {message}", file=sys.stderr)
-
-
-if __name__ == "__main__":
-    main()

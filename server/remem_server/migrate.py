@@ -2,14 +2,17 @@
 
 It may run at every start and in several processes at once: one goes first, under a lock in the folder, and the
 others find its work done. The tables change in one transaction; a migration that fails leaves them as they were.
+A folder that holds the files of another program is refused, and nothing in it is touched.
 """
 
 from __future__ import annotations
 
 import fcntl
+import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
@@ -20,15 +23,23 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, select, update
 
 import remem_server
-from remem.errors import RememError
+from remem.errors import Refused, RememError
 from remem.judging import judgement_name
 from remem.protocol.records import read_record
 from remem_server import store
 from remem_server.database import DATABASE_NAME, writing
 from remem_server.judging import judge_records
+from remem_server.node import KEY_NAME
 from remem_server.tables import files, meta
 
 LOCK_NAME: Final = "lock"
+
+_VERSIONS: Final = "alembic_version"
+# What may lie in a folder that no commons was made in: what a start leaves that was cut short, the key out of a
+# backup, and what a file system keeps at its top.
+_NEED_NO_DATABASE: Final = (LOCK_NAME, KEY_NAME, f".{KEY_NAME}.*", f"{DATABASE_NAME}-*", "lost+found")
+_SHOWN: Final = 3
+_ANOTHER_PROGRAM: Final = "another program's files seem to be there: name another folder with --data"
 
 # Alembic keeps the migration that runs in variables of its modules.
 _ONE_AT_A_TIME: Final = threading.Lock()
@@ -39,16 +50,47 @@ def folder_lock(data: Path) -> Iterator[None]:
     """Make the data folder where there is none, and let one process at a time prepare it.
 
     Raises:
+        Refused: it holds another program's files.
         RememError: it cannot be made or written.
     """
     try:
+        if data.exists():
+            _check_owner(data)
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = (data / LOCK_NAME).open("a")
     except OSError as error:
-        raise RememError(f"expected a data folder that can be written, got {data}: {error.strerror}") from error
+        why = (error.strerror or str(error)).lower()
+        raise RememError(f"expected a data folder that can be written, got {data}: {why}") from error
     with file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def _check_owner(data: Path) -> None:
+    """Refuse a folder that holds something, and no commons of ours."""
+    if not data.is_dir():
+        raise Refused(f"expected a folder at {data}, got a file", _ANOTHER_PROGRAM)
+    # Read once: another process may be making the commons at this moment.
+    names = sorted(entry.name for entry in data.iterdir())
+    if DATABASE_NAME not in names:
+        others = [name for name in names if not any(fnmatchcase(name, pattern) for pattern in _NEED_NO_DATABASE)]
+    else:
+        others = [DATABASE_NAME] if _is_foreign(data / DATABASE_NAME) else []
+    if others:
+        more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+        got = ", ".join(others[:_SHOWN]) + more
+        raise Refused(f"expected a commons or an empty folder at {data}, got {got}", _ANOTHER_PROGRAM)
+
+
+def _is_foreign(database: Path) -> bool:
+    """Tell whether a database has tables and none of a commons; it is only read."""
+    try:
+        with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    except sqlite3.DatabaseError:
+        # It cannot be read just now, or is no database: opening it will tell.
+        return False
+    return not names <= {_VERSIONS, "sqlite_sequence"} and not {_VERSIONS, meta.name} <= names
 
 
 def has_database(data: Path) -> bool:
@@ -68,6 +110,12 @@ def migrate(engine: Engine) -> None:
         _refuse_later(config, connection)
         command.upgrade(config, "head")
     rejudge(engine)
+
+
+def revision_of(engine: Engine) -> str | None:
+    """Return the revision that the tables have; None before the first."""
+    with engine.connect() as connection:
+        return MigrationContext.configure(connection).get_current_revision()
 
 
 def alembic_config() -> Config:

@@ -46,7 +46,8 @@ _STATUS: Final[Mapping[type[Exception], HTTPStatus]] = {
 
 # What else a refusal says in its head.
 _HEADERS: Final[Mapping[type[Exception], Mapping[str, str]]] = {
-    errors.TokenError: {"WWW-Authenticate": "Bearer"},
+    errors.TokenMissing: {"WWW-Authenticate": "Bearer"},
+    errors.TokenError: {"WWW-Authenticate": 'Bearer error="invalid_token"'},
     errors.CompressedBody: {"Accept-Encoding": "identity"},
     # The rest of the body is not wanted.
     errors.BodyTimeout: {"Connection": "close"},
@@ -99,7 +100,7 @@ def _members_of(error: errors.CommonsError | ProtocolError) -> dict[str, Any]:
         case errors.Superseded():
             return {"held": Held(seal=error.held.seal, digest=error.held.digest)}
         case errors.OriginCollision():
-            return {"addresses": [f"/commons/{key}.jsonl" for key in error.keys]}
+            return {"addresses": [f"{key}.jsonl" for key in error.keys]}
         case _:
             return {}
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import ipaddress
 import signal
 import socket
 from collections.abc import Callable
 from types import FrameType
+from typing import Final
 
 import uvicorn
 from fastapi import FastAPI
 
 from remem.errors import RememError
 
-_BACKLOG = 1_024
-_GRACE_SECONDS = 10
+_BACKLOG: Final = 1_024
+_GRACE_SECONDS: Final = 10
+
+# Stands for a name of this machine, which nobody but its operator knows.
+_THIS_HOST: Final = "<this host>"
 
 
 def listen(host: str, port: int, *, or_any: bool) -> socket.socket:
@@ -32,7 +37,7 @@ def listen(host: str, port: int, *, or_any: bool) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except OSError as error:
-        raise RememError(f"expected an address of this machine, got {host}: {error.strerror}") from error
+        raise RememError(f"expected an address of this machine, got {host}: {_why(error)}") from error
     opened = socket.socket(family, kind, protocol)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -46,14 +51,33 @@ def listen(host: str, port: int, *, or_any: bool) -> socket.socket:
     except OSError as error:
         opened.close()
         hint = "name another with --port, or take a free one with --port 0"
-        raise RememError(f"expected to listen on {host} port {port}, got {error.strerror}", hint) from error
+        raise RememError(f"expected to listen on {host} port {port}, got {_why(error)}", hint) from error
     return opened
 
 
 def url_of(listening: socket.socket) -> str:
-    """Return the address that a socket is reached at."""
+    """Return the address that a socket is reached at from this machine."""
     host, port = listening.getsockname()[:2]
+    if ipaddress.ip_address(host).is_unspecified:
+        host = "::1" if ":" in host else "127.0.0.1"
+    return _url(host, port)
+
+
+def url_for_others(listening: socket.socket) -> str | None:
+    """Return the address that other machines reach a socket at; None where none does."""
+    host, port = listening.getsockname()[:2]
+    address = ipaddress.ip_address(host)
+    if address.is_loopback:
+        return None
+    return _url(_THIS_HOST if address.is_unspecified else host, port)
+
+
+def _url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _why(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
 
 
 def make_server(app: FastAPI) -> uvicorn.Server:

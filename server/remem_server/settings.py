@@ -1,6 +1,7 @@
 """The settings of a commons: read once at the start, from options and from the environment.
 
-Each setting has a variable, its name in capitals behind `REMEM_`; an option of the command wins over it.
+Each setting has a variable, its name in capitals behind `REMEM_`; an option of the command wins over it. An
+empty variable is none.
 Nothing else reads the environment, and nothing changes a setting while the commons runs.
 """
 
@@ -31,7 +32,7 @@ class Settings(BaseSettings):
     """What the operator decides.
 
     Attributes:
-        data: the folder of the database and the node's key; it is created.
+        data: the folder of the database and the node's key; the first start makes it.
         host: the address to listen on.
         port: the port to listen on; 0 takes a free one.
         open: whether anyone may publish without a token, and every key counts.
@@ -40,7 +41,7 @@ class Settings(BaseSettings):
         body_seconds: how long a file may take to arrive.
     """
 
-    model_config = SettingsConfigDict(env_prefix="REMEM_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix="REMEM_", env_ignore_empty=True, frozen=True, extra="ignore")
 
     data: Path = Path("data")
     host: str = "127.0.0.1"

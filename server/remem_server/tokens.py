@@ -13,7 +13,7 @@ from __future__ import annotations
 import hmac
 import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 from typing import Final
@@ -98,17 +98,18 @@ def any_made(connection: Connection) -> bool:
     return connection.execute(select(func.count()).select_from(tokens)).scalar_one() > 0
 
 
-def revoke(connection: Connection, number: int, now: datetime) -> bool:
-    """Revoke a token for good, a second time without effect; false where there is no token of this number."""
+def revoke(connection: Connection, number: int, now: datetime) -> Token | None:
+    """Revoke a token for good, a second time without effect; None where there is no token of this number."""
     row = connection.execute(select(*_COLUMNS).where(tokens.c.id == number)).one_or_none()
     if row is None:
-        return False
+        return None
     token = Token(*row)
-    if token.revoked is None:
-        connection.execute(update(tokens).where(tokens.c.id == number).values(revoked=now))
-        if token.key is not None:
-            touch(connection, token.key)
-    return True
+    if token.revoked is not None:
+        return token
+    connection.execute(update(tokens).where(tokens.c.id == number).values(revoked=now))
+    if token.key is not None:
+        touch(connection, token.key)
+    return replace(token, revoked=now)
 
 
 def check(connection: Connection, secret: str | None) -> Token:

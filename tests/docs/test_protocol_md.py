@@ -21,11 +21,11 @@ from remem.protocol import (
     RULES,
     TRANSITIONS,
     Cause,
-    Event,
     Fault,
     ProtocolError,
     SigningKey,
     State,
+    StateEvent,
     accept,
     judgement,
     lesson_hash,
@@ -210,14 +210,14 @@ def spell(value: int | timedelta) -> str:
 
 def test_the_transitions_are_those_of_the_package() -> None:
     part = section("How a reading follows another", 3)
-    table = {(State(row[0]), Event(row[1])): State(row[2]) for row in rows(part) if len(row) == 3}
+    table = {(State(row[0]), StateEvent(row[1])): State(row[2]) for row in rows(part) if len(row) == 3}
     diagram = {
-        (State(before), Event(event)): State(after)
+        (State(before), StateEvent(event)): State(after)
         for before, after, event in re.findall(r"^    (\w+) --> (\w+): (\w+)$", part, re.MULTILINE)
     }
     assert table == dict(TRANSITIONS)
     assert diagram == dict(TRANSITIONS)
-    assert {row[0] for row in rows(part) if len(row) == 2} == {event.value for event in Event}
+    assert {row[0] for row in rows(part) if len(row) == 2} == {event.value for event in StateEvent}
 
 
 def test_the_rules_of_states_give_every_state_and_cause() -> None:

@@ -61,7 +61,7 @@ def test_every_setting_is_in_the_readme_and_no_other() -> None:
 
 def test_the_event_of_the_readme_is_one() -> None:
     example = re.findall(r"^```json\n(.*?)^```$", README.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    assert [parse_event(one.replace("\n", " ")).kind for one in example] == ["error"]
+    assert [[parse_event(line).kind for line in one.splitlines()] for one in example] == [["error"]]
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def _check_documented(response: httpx.Response) -> None:
             documented = operations[response.request.method.lower()]["responses"][str(response.status_code)]
             break
     else:
-        assert path in ("/docs", "/openapi.json"), f"{path} is not documented"
+        assert path in ("/", "/docs", "/openapi.json"), f"{path} is not documented"
         return
     if said is None:
         return

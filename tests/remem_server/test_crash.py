@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import signal
-import socket
 import threading
+import time
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import pytest
 
 from remem_testkit.files import NOW, file, key, lesson, sentence
 from remem_testkit.server import CommonsProcess, prepared, spawn, verify_everything_stored
+from remem_testkit.wire import connected, read_head
 
 WRITERS = 4
 
@@ -100,23 +101,27 @@ def test_a_commons_that_is_asked_to_end_finishes_what_is_under_way(tmp_path: Pat
         f"Content-Length: {len(data)}\r\nExpect: 100-continue\r\n\r\n"
     )
     with spawn(tmp_path / "data", ["--port", "0", "--open"]) as commons:
-        port = int(commons.url.rpartition(":")[2])
-        with socket.create_connection(("127.0.0.1", port), timeout=60) as opened:
+        node = key_served_at(commons.url)
+        assert node is not None
+        with connected(commons.url) as opened:
             opened.sendall(head.encode())
-            assert opened.recv(65_536).startswith(b"HTTP/1.1 100 ")
+            assert read_head(opened).startswith(b"HTTP/1.1 100 ")
             commons.process.send_signal(by)
-            while is_reachable(port):
-                pass
+            deadline = time.monotonic() + 60
+            while key_served_at(commons.url) == node:
+                assert time.monotonic() < deadline, "expected it to serve nobody new, got an answer"
+                time.sleep(0.01)
             opened.sendall(data)
-            assert opened.recv(65_536).startswith(b"HTTP/1.1 201 ")
+            assert read_head(opened).startswith(b"HTTP/1.1 201 ")
         assert commons.process.wait(60) == 0
     with prepared(tmp_path / "data") as engine:
         assert [stored.data for stored in verify_everything_stored(engine, NOW)] == [data]
 
 
-def is_reachable(port: int) -> bool:
+def key_served_at(url: str) -> str | None:
+    """Ask which commons serves there; whoever else took the port since then is another one, or none."""
     try:
-        socket.create_connection(("127.0.0.1", port), timeout=60).close()
-    except ConnectionError:
-        return False
-    return True
+        answer = httpx.get(f"{url}/.well-known/remem", timeout=5, trust_env=False)
+        return str(answer.json()["key"])
+    except (httpx.TransportError, ValueError, KeyError):
+        return None

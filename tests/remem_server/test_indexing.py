@@ -65,7 +65,9 @@ def test_pages_follow_each_other_to_the_end_and_miss_nothing(commons: ServedComm
     while url:
         answer = reader.get(url)
         seen.append(keys_of(answer))
-        url = answer.links.get("next", {}).get("url", "")
+        # A relative reference, so that it holds behind any address that a proxy gives the commons.
+        further = answer.links.get("next", {}).get("url")
+        url = "" if further is None else str(answer.url.join(further))
     assert seen == [[0, 1, 2], [3, 4, 5], [6]]
     again = reader.get("/commons/index", params={"since": answer.headers["Remem-Cursor"]})
     assert (again.json(), again.headers["Remem-Cursor"]) == ([], answer.headers["Remem-Cursor"])
@@ -134,9 +136,19 @@ def test_a_cursor_of_another_history_starts_over(commons: ServedCommons, ask: As
 
 
 @pytest.mark.parametrize(
-    "query",
-    ["since=-1", "since=x", "since=1.5", "limit=0", "limit=1001", "limit=", f"since={2**63}", "since=" + "9" * 5_000],
+    ("query", "said"),
+    [
+        ("since=-1", "since: expected at least 0, got '-1'"),
+        ("since=x", "since: expected an integer, got 'x'"),
+        ("since=1.5", "since: expected an integer, got '1.5'"),
+        ("limit=0", "limit: expected at least 1, got '0'"),
+        ("limit=1001", "limit: expected at most 1000, got '1001'"),
+        ("limit=", "limit: expected an integer, got ''"),
+        (f"since={2**63}", f"since: expected at most {2**63 - 1}, got '{2**63}'"),
+        ("since=" + "9" * 5_000, f"since: expected an integer of fewer digits, got '{'9' * 36}..."),
+    ],
+    ids=lambda value: value[:20],
 )
-def test_a_parameter_of_another_form_is_refused(commons: ServedCommons, ask: Ask, query: str) -> None:
+def test_a_parameter_of_another_form_is_refused(commons: ServedCommons, ask: Ask, query: str, said: str) -> None:
     answer = ask(commons).get(f"/commons/index?{query}")
-    assert (answer.status_code, answer.json()["code"]) == (422, "parameter_form")
+    assert (answer.status_code, answer.json()["code"], answer.json()["detail"]) == (422, "parameter_form", said)

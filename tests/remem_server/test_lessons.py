@@ -217,6 +217,7 @@ def test_what_nothing_is_held_about_is_404(here: Publisher, ask: Ask) -> None:
 def test_a_hash_of_another_form_is_refused(here: Publisher, ask: Ask, name: str) -> None:
     answer = ask(here.commons).get(f"/commons/lessons/{name}")
     assert (answer.status_code, answer.json()["code"]) == (422, "parameter_form")
+    assert answer.json()["detail"].startswith("hash: expected 32 lower-case hex digits, got ")
 
 
 # --- many lessons ---
@@ -277,11 +278,22 @@ def test_lessons_are_found_by_state_kind_and_text(many: Publisher, wanted: dict[
 
 
 @pytest.mark.parametrize(
-    "query", ["state=x", "kind=x", "kind=habit", "cursor=x", "limit=0", "limit=501", "q=" + "x" * 1_001]
+    ("query", "said"),
+    [
+        ("state=x", "state: expected 'candidate', 'common', 'fading', 'removed' or 'revoked', got 'x'"),
+        ("kind=x", "kind: expected one of error, correction, surprise, got 'x'"),
+        ("kind=habit", "kind: expected one of error, correction, surprise, got 'habit'"),
+        ("kind=", "kind: expected one of error, correction, surprise, got ''"),
+        ("cursor=x", "cursor: expected 32 lower-case hex digits, got 'x'"),
+        ("limit=0", "limit: expected at least 1, got '0'"),
+        ("limit=501", "limit: expected at most 500, got '501'"),
+        ("q=" + "x" * 1_001, f"q: expected at most 1000 characters, got '{'x' * 36}..."),
+    ],
+    ids=lambda value: value[:20],
 )
-def test_a_parameter_of_another_form_is_refused(here: Publisher, ask: Ask, query: str) -> None:
+def test_a_parameter_of_another_form_is_refused(here: Publisher, ask: Ask, query: str, said: str) -> None:
     answer = ask(here.commons).get(f"/commons/lessons?{query}")
-    assert (answer.status_code, answer.json()["code"]) == (422, "parameter_form")
+    assert (answer.status_code, answer.json()["code"], answer.json()["detail"]) == (422, "parameter_form", said)
 
 
 def test_a_search_that_reads_too_much_ends_early_and_goes_on(here: Publisher, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,7 +16,7 @@ from alembic import command
 from sqlalchemy import create_engine, inspect, select, text, update
 
 import remem_server
-from remem.errors import RememError
+from remem.errors import Refused, RememError
 from remem.protocol.guard import instruction
 from remem_server import migrate, tables
 from remem_server.accept import accept_file
@@ -99,6 +102,62 @@ def test_a_database_of_a_later_release_is_left_alone(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(RememError, match="data folder"), migrate.folder_lock(tmp_path / "file" / "data"):
+        pass
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [],
+        ["lock"],
+        ["node.key"],
+        ["lock", ".node.key.0123456789abcdef"],
+        ["commons.db-journal", "lock"],
+        ["lost+found"],
+    ],
+    ids=lambda names: " ".join(names) or "nothing",
+)
+def test_a_commons_is_made_where_nothing_of_another_program_is(tmp_path: Path, names: list[str]) -> None:
+    for name in names:
+        (tmp_path / name).touch()
+    with prepared(tmp_path) as engine:
+        assert migrate.revision_of(engine) == "0001"
+
+
+@pytest.mark.parametrize(
+    ("names", "got"),
+    [
+        (["notes.txt"], "notes.txt"),
+        ([".git"], ".git"),
+        (["node.key", "lock", "x"], "x"),
+        (["d", "c", "b", "a"], "a, b, c and 1 more"),
+        (["commons.db.old"], "commons.db.old"),
+    ],
+)
+def test_a_folder_of_another_program_is_refused_and_nothing_in_it_touched(
+    tmp_path: Path, names: list[str], got: str
+) -> None:
+    for name in names:
+        (tmp_path / name).touch()
+    with pytest.raises(Refused, match=f"empty folder at {tmp_path}, got {re.escape(got)}$"), prepared(tmp_path):
+        pass
+    assert sorted(found.name for found in tmp_path.iterdir()) == sorted(names)
+
+
+def test_a_database_of_another_program_is_refused_and_not_touched(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as theirs:
+        theirs.execute("CREATE TABLE alembic_version (version_num)")
+        theirs.execute("CREATE TABLE cows (name)")
+    before = (tmp_path / DATABASE_NAME).read_bytes()
+    with pytest.raises(Refused, match=f"got {DATABASE_NAME}$"), prepared(tmp_path):
+        pass
+    assert [found.name for found in tmp_path.iterdir()] == [DATABASE_NAME]
+    assert (tmp_path / DATABASE_NAME).read_bytes() == before
+
+
+def test_a_file_is_no_data_folder(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("x")
+    with pytest.raises(Refused, match="got a file"), prepared(tmp_path / "data"):
         pass
 
 

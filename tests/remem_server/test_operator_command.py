@@ -6,14 +6,17 @@ import json
 import re
 import signal
 import socket
+import sqlite3
 import stat
 import subprocess
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+import remem
 from remem_server.settings import DEFAULT_PORT
 from remem_testkit.files import file, key
 from remem_testkit.server import operator_command, plain_environment, spawn
@@ -72,10 +75,10 @@ def test_the_first_start_prints_an_address_and_a_token_once(tmp_path: Path) -> N
         assert commons.end(signal.SIGTERM)[0] == 0
 
 
-def test_a_later_start_says_how_to_make_another_token(data: str) -> None:
-    made = told("token", "create", "--data", data)
+def served_and_ended(*arguments: str) -> tuple[str, str]:
+    """Start a commons and end it; return its address, and what it noted."""
     process = subprocess.Popen(
-        operator_command("serve", "--port", "0", "--data", data),
+        operator_command("serve", "--port", "0", *arguments),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -84,14 +87,18 @@ def test_a_later_start_says_how_to_make_another_token(data: str) -> None:
     assert process.stdout is not None
     url = process.stdout.readline().split()[1]
     process.send_signal(signal.SIGTERM)
-    output, errors = process.communicate(timeout=60)
-    assert process.returncode == 0
-    assert output == ""
-    assert f"remem-server token create --data {data}" in errors
-    assert f"remem login {url}" in errors
-    assert f"remem share {url}" in errors
-    assert made["token"] not in errors
-    assert "Traceback" not in errors
+    output, notes = process.communicate(timeout=60)
+    assert (process.returncode, output) == (0, "")
+    assert "Traceback" not in notes
+    return url, notes
+
+
+def test_a_later_start_says_how_to_make_another_token(data: str) -> None:
+    made = told("token", "create", "--data", data)
+    url, notes = served_and_ended("--data", data)
+    assert f"remem-server token create --data {data}" in notes
+    assert f"remem login {url}, then remem share {url}" in notes
+    assert made["token"] not in notes
 
 
 def test_a_token_or_a_text_never_reaches_the_log(tmp_path: Path) -> None:
@@ -149,15 +156,30 @@ def test_settings_come_from_the_environment_and_options_win(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
+    ("name", "value", "hint"),
+    [
+        ("PORT", "x", "--port or the variable REMEM_PORT sets it"),
+        ("BODY_SECONDS", "0", "the variable REMEM_BODY_SECONDS sets it"),
+    ],
+    ids=["an option too", "a variable alone"],
+)
+def test_who_gave_a_wrong_setting_is_told_where_it_comes_from(tmp_path: Path, name: str, value: str, hint: str) -> None:
+    ran = run("serve", "--data", str(tmp_path / "data"), **{f"REMEM_{name}": value})
+    assert ran.stderr.splitlines()[1] == f"remem-server: hint: {hint}"
+
+
+@pytest.mark.parametrize(
     ("arguments", "variables", "said"),
     [
         (["--open", "--private"], {}, "open or private"),
-        (["--port", "70000"], {}, "port"),
-        (["--port", "x"], {}, "--port"),
+        (["--port", "70000"], {}, "port: expected at most 65535, got '70000'"),
+        (["--port", "x"], {}, "port: expected an integer, got 'x'"),
         (["--nonsense"], {}, "--nonsense"),
-        ([], {"REMEM_PORT": "x"}, "port"),
-        ([], {"REMEM_OPEN": "perhaps"}, "open"),
-        ([], {"REMEM_OPERATORS": "abc"}, "operators"),
+        ([], {"REMEM_PORT": "x"}, "port: expected an integer, got 'x'"),
+        ([], {"REMEM_PORT": "-1"}, "port: expected at least 0, got '-1'"),
+        ([], {"REMEM_OPEN": "perhaps"}, "open: expected true or false, got 'perhaps'"),
+        ([], {"REMEM_BODY_SECONDS": "x"}, "body_seconds: expected a number, got 'x'"),
+        ([], {"REMEM_OPERATORS": "abc"}, "operators: expected a key of 64 lower-case hex digits, got 'abc'"),
         (["extra"], {}, "extra"),
     ],
 )
@@ -188,7 +210,7 @@ def test_tokens_are_made_listed_and_revoked(data: str) -> None:
     assert all("token" not in one and "token_hash" not in one for one in listed)
     shown = run("token", "list", "--data", data).stdout
     assert [line.split()[:2] for line in shown.splitlines()] == [
-        ["number", "state"],
+        ["id", "state"],
         ["1", "revoked"],
         ["2", "unused"],
     ]
@@ -212,7 +234,9 @@ def test_a_running_commons_follows_the_tokens_at_once(tmp_path: Path) -> None:
     ("arguments", "status", "said", "hint"),
     [
         (["token", "revoke", "9"], 1, "got 9", True),
-        (["token", "revoke", "x"], 2, "number", True),
+        (["token", "revoke", "x"], 2, "got 'x'", True),
+        (["token", "revoke", "1.5"], 2, "got '1.5'", True),
+        (["token", "revoke", "9" * 30], 2, "expected the id of a token", True),
         (["token", "create", "--principal", "a b"], 2, "principal", False),
         (["token", "create", "--label", "a\nb"], 2, "label", False),
         (["token", "nonsense"], 2, "nonsense", True),
@@ -238,12 +262,99 @@ def test_a_file_that_is_no_database_is_a_failure(data: str) -> None:
     assert_fails(run("token", "list", "--data", data), 1, said="not a database", hint=False)
 
 
-def test_migrate_may_run_twice(data: str) -> None:
-    assert run("migrate", "--data", data).returncode == 0
+def test_migrate_may_run_twice_and_says_the_revision(data: str) -> None:
+    assert run("migrate", "--data", data).stdout == ""
+    assert told("migrate", "--data", data) == {"data": data, "revision": "0001"}
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["serve", "--help"], ["migrate", "--help"], ["token", "--help"]])
-def test_help_is_printed(arguments: list[str]) -> None:
-    ran = run(*arguments)
+def test_a_revoked_token_is_told_as_in_the_list(data: str) -> None:
+    told("token", "create", "--data", data, "--label", "laptop")
+    revoked = told("token", "revoke", "1", "--data", data)
+    assert revoked["revoked"] is not None
+    assert [revoked] == told("token", "list", "--data", data)
+    # Again, it keeps the time of the first.
+    assert told("token", "revoke", "1", "--data", data) == revoked
+
+
+def test_words_and_json_name_a_token_alike(data: str) -> None:
+    told("token", "create", "--data", data)
+    (listed,) = told("token", "list", "--data", data)
+    head, row = run("token", "list", "--data", data).stdout.splitlines()
+    assert head.split()[0] == "id"
+    assert row.split()[0] == str(listed["id"])
+    assert "ID" in run("token", "revoke", "--help").stdout
+
+
+# --- a folder of its own ---
+
+
+@pytest.mark.parametrize("command", ["serve", "migrate"])
+def test_the_files_of_another_program_are_named_and_left_alone(tmp_path: Path, command: str) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    ran = run(command, "--data", str(tmp_path))
+    assert_fails(ran, 3, said=f"expected a commons or an empty folder at {tmp_path}, got notes.txt")
+    assert [found.name for found in tmp_path.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("arguments", [["migrate"], ["token", "list"]], ids=" ".join)
+def test_the_database_of_another_program_is_refused_and_left_alone(tmp_path: Path, arguments: list[str]) -> None:
+    with closing(sqlite3.connect(tmp_path / "commons.db")) as theirs:
+        theirs.execute("CREATE TABLE cows (name)")
+    before = (tmp_path / "commons.db").read_bytes()
+    assert_fails(run(*arguments, "--data", str(tmp_path)), 3, said="got commons.db")
+    assert [found.name for found in tmp_path.iterdir()] == ["commons.db"]
+    assert (tmp_path / "commons.db").read_bytes() == before
+
+
+def test_the_first_start_makes_the_folders_that_are_missing(tmp_path: Path) -> None:
+    with spawn(tmp_path / "some" / "where" / "data") as commons:
+        assert commons.token is not None
+    assert stat.S_IMODE((tmp_path / "some" / "where" / "data").stat().st_mode) == 0o700
+
+
+# --- beyond loopback ---
+
+
+@pytest.mark.parametrize(
+    ("host", "here", "login"),
+    [
+        ("127.0.0.1", "127.0.0.1", "127.0.0.1"),
+        ("localhost", "127.0.0.1", "127.0.0.1"),
+        ("0.0.0.0", "127.0.0.1", "<this host>"),
+    ],
+)
+def test_a_commons_that_other_machines_reach_asks_for_tls_in_front(data: str, host: str, here: str, login: str) -> None:
+    told("token", "create", "--data", data)
+    url, notes = served_and_ended("--data", data, "--host", host)
+    assert url.startswith(f"http://{here}:")
+    port = url.rpartition(":")[2]
+    assert f"remem login http://{login}:{port}, then remem share http://{login}:{port}" in notes
+    assert ("plain HTTP" in notes) is ("TLS" in notes) is (login != here)
+    assert "0.0.0.0" not in notes
+
+
+# --- help ---
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+@pytest.mark.parametrize(
+    "command",
+    [[], ["serve"], ["migrate"], ["token"], ["token", "create"], ["token", "list"], ["token", "revoke"]],
+    ids=lambda words: " ".join(words) or "alone",
+)
+def test_help_is_printed(command: list[str], flag: str) -> None:
+    ran = run(*command, flag)
     assert ran.returncode == 0
-    assert "Usage: " in ran.stdout
+    assert ran.stdout.startswith(f"Usage: {' '.join(['remem-server', *command])} ")
+
+
+@pytest.mark.parametrize("command", [[], ["token"]], ids=["alone", "token"])
+def test_a_group_that_is_called_alone_answers_with_its_help(command: list[str]) -> None:
+    ran = run(*command)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.strip() == run(*command, "--help").stdout.strip()
+
+
+def test_the_version_is_printed() -> None:
+    ran = run("--version")
+    assert (ran.returncode, ran.stdout) == (0, f"remem-server {remem.__version__}\n")

@@ -24,6 +24,7 @@ READS = [
     "/commons/index",
     "/commons/lessons",
     f"/commons/lessons/{'0' * 32}",
+    "/",
     "/docs",
     "/openapi.json",
     "/nothing",
@@ -43,9 +44,9 @@ def test_a_private_commons_asks_for_a_token_before_it_says_anything(start: Start
     assert httpx.get(commons.url + path).json()["code"] == "token_missing"
     stranger = httpx.get(commons.url + path, headers={"Authorization": "Bearer remem_x"})
     assert stranger.json()["code"] == "token_unknown"
-    assert ask(commons, token).get(path).status_code in (200, 404)
+    assert ask(commons, token).get(path).status_code in (200, 307, 404)
     # A token that no key is bound to reads as well.
-    assert ask(commons, commons.token()).get(path).status_code in (200, 404)
+    assert ask(commons, commons.token()).get(path).status_code in (200, 307, 404)
 
 
 def test_a_revoked_token_reads_nothing_of_a_private_commons(start: Start, ask: Ask) -> None:
@@ -104,9 +105,25 @@ def test_a_commons_whose_database_is_gone_is_alive_and_not_ready(commons: Served
     assert "files" not in answer.text
 
 
-def test_what_is_no_route_is_said_as_a_problem(commons: ServedCommons, ask: Ask) -> None:
+@pytest.mark.parametrize("path", ["/nothing", "/docs/", "/commons/index/", "/commons", "/docs/oauth2-redirect"])
+def test_what_is_no_route_is_said_as_a_problem(commons: ServedCommons, ask: Ask, path: str) -> None:
+    answer = ask(commons).get(path)
+    assert (answer.status_code, answer.json()["code"]) == (404, "route_unknown")
+
+
+@pytest.mark.parametrize("method", ["DELETE", "OPTIONS", "POST"])
+@pytest.mark.parametrize("path", [*READS[:-1], *FREE])
+def test_a_refused_method_is_told_with_all_that_the_address_knows(
+    commons: ServedCommons, ask: Ask, path: str, method: str
+) -> None:
     client = ask(commons)
-    assert (client.get("/nothing").status_code, client.get("/nothing").json()["code"]) == (404, "route_unknown")
-    answer = client.delete(PATH)
+    answer = client.request(method, path)
     assert (answer.status_code, answer.json()["code"]) == (405, "method_refused")
-    assert client.get("/docs").status_code == 200
+    assert set(answer.headers["Allow"].split(", ")) == {"GET", "HEAD", *(["PUT"] if path == PATH else [])}
+
+
+@pytest.mark.parametrize("path", [*READS[1:], *FREE])
+def test_head_is_answered_wherever_get_is(commons: ServedCommons, path: str) -> None:
+    get, head = (httpx.request(method, commons.url + path) for method in ("GET", "HEAD"))
+    assert (head.status_code, head.content) == (get.status_code, b"")
+    assert {**head.headers, "date": ""} == {**get.headers, "date": ""}

@@ -125,8 +125,8 @@ def test_an_origin_of_two_keys_answers_300_with_both_and_each_key_its_own(
     answer = reader.get(f"/commons/{ME.public.origin}.jsonl")
     assert (answer.status_code, answer.json()["code"]) == (300, "origin_collision")
     addresses = answer.json()["addresses"]
-    assert addresses == sorted(f"/commons/{one.public.hex}.jsonl" for one in (ME, OTHER))
-    assert {reader.get(address).content for address in addresses} == {DATA, other}
+    assert addresses == sorted(f"{one.public.hex}.jsonl" for one in (ME, OTHER))
+    assert {reader.get(f"/commons/{address}").content for address in addresses} == {DATA, other}
     # Who publishes may still use the origin: the file says whose it is.
     newer = file(ME, [lesson(sentence(1))], at=NOW + timedelta(seconds=1))
     mine = ask(commons, commons.token())

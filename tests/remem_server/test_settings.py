@@ -38,6 +38,12 @@ def test_the_variables_of_a_memory_are_none_of_its_business(monkeypatch: pytest.
     assert Settings() == Settings()
 
 
+@pytest.mark.parametrize("name", list(Settings.model_fields))
+def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(f"REMEM_{name.upper()}", "")
+    assert Settings().model_fields_set == set()
+
+
 @pytest.mark.parametrize("separator", [",", ", ", " ", "\n"])
 def test_operators_are_keys_with_anything_between(monkeypatch: pytest.MonkeyPatch, separator: str) -> None:
     keys = tuple(key(number).public.hex for number in (1, 2))

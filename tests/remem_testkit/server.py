@@ -147,7 +147,7 @@ def plain_environment(**variables: str) -> dict[str, str]:
 
 def operator_command(*arguments: str) -> list[str]:
     """Return the command line of `remem-server` in this environment."""
-    return [sys.executable, "-m", "remem_server.commands", *arguments]
+    return [sys.executable, "-m", "remem_server", *arguments]
 
 
 @contextmanager

@@ -11,6 +11,8 @@ import typer
 import remem
 from remem.cli import memory, sharing, trust
 from remem.cli.run import run, stop_at_once
+from remem.errors import RememError
+from remem.protocol import self_test
 
 app = typer.Typer(
     name="remem",
@@ -30,17 +32,21 @@ def _print_version(asked: bool) -> None:
 
 @app.callback()
 def _remem(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 its own callback has acted on it
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Hold the options that stand before any command."""
+    """Refuse to run on a library that judges signatures otherwise than the protocol does."""
+    try:
+        self_test()
+    except RuntimeError as error:
+        raise RememError(str(error), hint="pip install 'pynacl>=1.6.2'") from error
 
 
 memory.register(app)
 sharing.register(app)
 trust.register(app)
-# Other distributions and extras add their commands by name ; `remem` imports none of them.
+# What else is installed adds its commands by name; nothing of it is imported here otherwise.
 for entry in sorted(entry_points(group="remem.commands"), key=lambda found: found.name):
     entry.load()(app)
 

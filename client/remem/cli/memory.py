@@ -6,7 +6,7 @@ import json
 import os
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -170,11 +170,15 @@ def sleep(as_json: AsJson = False) -> None:
 
     with opened() as (home, db), progress("sleeping") as bar:
         report = run_night(home, db, clock(), None if bar is None else lambda _pass, done, total: bar(done, total))
-        found = {digest: shelf.find_lesson(db, digest) for digest in report.lessons.new}
+        named = {
+            "new": _named(db, report.lessons.new),
+            "now your own too, since you had met it before": _named(db, report.lessons.now_own),
+            "stronger": _named(db, report.lessons.gained),
+        }
     lines = [
-        f"{count(report.events, 'event')} read, {report.episodes} became episodes",
+        f"{count(report.events, 'event')} read, {report.episodes} of them told something",
         f"{count(len(report.lessons.new), 'new lesson')}, {len(report.lessons.gained)} gained strength",
-        *(f"  {lesson.id}  {printable(lesson.text)}" for lesson in found.values() if lesson is not None),
+        *(f"  {lesson.id}  {what}: {printable(lesson.text)}" for what, found in named.items() for lesson in found),
         *(
             f"episode {meeting.episode} met lesson {meeting.lesson[:16]} of others (likeness {meeting.likeness:.2f}):"
             f" remem confirm {meeting.lesson[:16]} --episode {meeting.episode}"
@@ -184,6 +188,11 @@ def sleep(as_json: AsJson = False) -> None:
     emit(report, as_json, lines)
     for line, error in report.intake.rejected:
         warn(f"inbox line {line}: {error.code}: {printable(error.message)}")
+
+
+def _named(db: sqlite3.Connection, hashes: Iterable[str]) -> list[Lesson]:
+    found = (shelf.find_lesson(db, digest) for digest in hashes)
+    return [lesson for lesson in found if lesson is not None]
 
 
 # --- what it holds ---

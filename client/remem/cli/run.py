@@ -10,7 +10,8 @@ import os
 import signal
 import sqlite3
 import sys
-from types import FrameType
+import termios
+import threading
 from typing import Final, NoReturn
 
 import typer
@@ -20,6 +21,9 @@ from remem.protocol import ProtocolError
 from remem.sharing.escape import printable
 
 STOPPED: Final = 130
+_STANDARD_INPUT: Final = 0
+_STANDARD_OUTPUT: Final = 1
+_STANDARD_ERROR: Final = 2
 _SHOW_CURSOR: Final = "\x1b[?25h\r\x1b[K"
 
 
@@ -29,9 +33,10 @@ def run(app: typer.Typer, program: str) -> int:
         status = app(prog_name=program, standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever read the output has enough; the interpreter must not try to write the rest at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (BrokenPipeError, SystemExit):
+        # Whoever read the output has enough, which Typer answers by ending the program. The interpreter must not try
+        # to write the rest at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), _STANDARD_OUTPUT)
         return 0
     except (KeyboardInterrupt, typer.Abort):
         return _fail(program, RememError("stopped", exit_code=STOPPED))
@@ -50,16 +55,23 @@ def run(app: typer.Typer, program: str) -> int:
 def stop_at_once(program: str) -> None:
     """Let an interrupt end the process there and then: what it was waiting for may never answer.
 
+    A thread of its own waits for the interrupt, since Python's handlers wait until the main thread runs again.
     Nothing that is stored needs a farewell: a killed process loses only what it was about to write.
     """
+    terminal = termios.tcgetattr(_STANDARD_INPUT) if os.isatty(_STANDARD_INPUT) else None
 
-    def stop(_signal: int, _frame: FrameType | None) -> NoReturn:
-        if sys.stderr.isatty():
-            sys.stderr.write(_SHOW_CURSOR)
-        print(f"{program}: error: stopped", file=sys.stderr, flush=True)
+    def wait() -> NoReturn:
+        signal.sigwait({signal.SIGINT})
+        if terminal is not None:
+            # A question whose answer is hidden has turned the echo off.
+            termios.tcsetattr(_STANDARD_INPUT, termios.TCSANOW, terminal)
+        # Not by way of sys.stderr: the interrupt may have come while that was being written to.
+        cursor = _SHOW_CURSOR if os.isatty(_STANDARD_ERROR) else ""
+        os.write(_STANDARD_ERROR, f"{cursor}{program}: error: stopped\n".encode())
         os._exit(STOPPED)
 
-    signal.signal(signal.SIGINT, stop)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    threading.Thread(target=wait, name="remem-interrupt", daemon=True).start()
 
 
 def _told(error: Exception, program: str) -> RememError | None:

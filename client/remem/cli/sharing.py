@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from remem.cli.memory import clock, opened
-from remem.cli.output import AsJson, count, emit, progress, prompting, say, warn
+from remem.cli.output import AsJson, count, emit, progress, say, warn
 from remem.commons import Commons, commons_at, is_url, spell_target
 from remem.errors import Partly, Refused, RememError, Unreachable, Usage
 from remem.memory.config import set_target
@@ -19,6 +19,7 @@ from remem.memory.home import Home
 from remem.protocol import RULES
 from remem.sharing.escape import printable
 from remem.sharing.reports import Notice, PullReport, ShareReport, Stopped, TargetResult
+from remem.sharing.targets import forget_place, pull_sources, share_targets
 
 Target = Annotated[str | None, typer.Argument(help="A URL or a folder; every known one by default.")]
 Hash = Annotated[str, typer.Argument(help="The lesson's hash, or the beginning of it.")]
@@ -30,7 +31,7 @@ _TOKEN_CHARACTERS = 512
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this group."""
-    for command in (login, share, pull, confirm, revoke, withdraw, show, check, status):
+    for command in (login, logout, share, pull, confirm, revoke, withdraw, show, check, status):
         app.command()(command)
 
 
@@ -57,8 +58,7 @@ def login(target: Annotated[str, typer.Argument(help="A URL or a folder.")], as_
 
 def _read_token() -> str | None:
     if sys.stdin.isatty():
-        with prompting():
-            token = str(typer.prompt("token (empty for none)", default="", hide_input=True, show_default=False)).strip()
+        token = str(typer.prompt("token (empty for none)", default="", hide_input=True, show_default=False)).strip()
     else:
         token = sys.stdin.readline(_TOKEN_CHARACTERS + 2).strip()
     if len(token) > _TOKEN_CHARACTERS or not (token.isascii() and token.isprintable()):
@@ -66,11 +66,26 @@ def _read_token() -> str | None:
     return token or None
 
 
+def logout(target: Annotated[str, typer.Argument(help="A URL or a folder.")], as_json: AsJson = False) -> None:
+    """Go to a commons no more, and forget its token.
+
+    What this memory shared there stays there: withdraw it first if it should not. The keys that the commons named
+    stay trusted; `remem trust remove` ends that.
+    """
+    with opened() as (home, db):
+        report = forget_place(home, db, target, now=clock())
+    emit(report, as_json, [f"{report.target} is forgotten", *_stopped_words(report.stopped, report.resumed)])
+    for key in report.revokers:
+        say(f"{key} is still trusted as a revoker; remem trust remove ends that")
+    if report.shared is not None:
+        say(f"this memory's file was put there on {report.shared:%Y-%m-%d}, and stays there")
+
+
 @contextmanager
-def _reached(home: Home, target: str | None) -> Iterator[list[Commons]]:
+def _reached(home: Home, target: str | None, known: Callable[[], Sequence[str]]) -> Iterator[list[Commons]]:
     """Reach for the commons that is named, or for every known one."""
     config = home.config()
-    addresses = [one.address for one in config.targets] if target is None else [spell_target(target)]
+    addresses = known() if target is None else [spell_target(target)]
     if not addresses:
         raise Usage("expected a URL or a folder, got none and none is known", hint="remem login TARGET keeps one")
     with ExitStack() as stack:
@@ -91,7 +106,7 @@ def share(
     from remem.sharing.privacy import this_machine
     from remem.sharing.share import share as publish
 
-    with opened() as (home, db), _reached(home, target) as targets:
+    with opened() as (home, db), _reached(home, target, lambda: share_targets(home, db)) as targets:
         report = publish(
             home, db, targets, machine=this_machine(), now=clock(), also=also or (), adopt=adopt, rehearse=dry_run
         )
@@ -112,7 +127,7 @@ def withdraw(
 
     if for_good and not (yes or dry_run):
         _ask_to_retire()
-    with opened() as (home, db), _reached(home, target) as targets:
+    with opened() as (home, db), _reached(home, target, lambda: share_targets(home, db)) as targets:
         report = take_back(
             home, db, targets, machine=this_machine(), now=clock(), for_good=for_good, adopt=adopt, rehearse=dry_run
         )
@@ -124,8 +139,7 @@ def _ask_to_retire() -> None:
         raise Usage(
             "expected --yes, since a key that is retired never speaks again", hint="--dry-run shows what leaves"
         )
-    with prompting():
-        typer.confirm("retire this key for good? it can never be undone", abort=True)
+    typer.confirm("retire this key for good? it can never be undone", abort=True)
 
 
 def _tell_share(report: ShareReport, as_json: bool) -> None:
@@ -146,15 +160,15 @@ def _tell_share(report: ShareReport, as_json: bool) -> None:
         warn(f"{result.target}: {result.outcome}: {printable(result.detail or '')}")
     if failed:
         kind = Partly if len(failed) < len(report.results) else type(_failure(failed[0]))
-        raise kind(f"expected {count(len(report.results), 'target')} to take the file, {len(failed)} did not")
+        message = f"expected {count(len(report.results), 'target')} to take the file, {len(failed)} did not"
+        raise kind(message, "remem logout TARGET forgets a place that is gone")
 
 
 def _failure(result: TargetResult) -> RememError:
     message = result.detail or f"expected {result.target} to take the file, got none of it"
     if result.outcome != "refused":
-        return Unreachable(message)
-    needs_token = (result.code or "").startswith("token_")
-    return Refused(message, f"remem login {result.target}" if needs_token else None)
+        return Unreachable(message, result.hint)
+    return Refused(message, result.hint)
 
 
 def _share_words(report: ShareReport) -> Iterator[str]:
@@ -182,7 +196,7 @@ def pull(
 
     reports: list[PullReport] = []
     failures: list[RememError] = []
-    with opened() as (home, db), _reached(home, source) as sources:
+    with opened() as (home, db), _reached(home, source, lambda: pull_sources(home, db)) as sources:
         for commons in sources:
             try:
                 with progress(f"pulling {commons.target}") as bar:
@@ -197,7 +211,8 @@ def pull(
     for failure in failures:
         warn(failure.message)
     if failures or any(report.interrupted for report in reports):
-        raise Partly("expected every commons to be pulled whole, some were not", hint="the next pull goes on from here")
+        hint = "the next pull goes on from here; remem logout TARGET forgets a place that is gone"
+        raise Partly("expected every commons to be pulled whole, some were not", hint)
 
 
 def _pulls_words(reports: Iterable[PullReport]) -> Iterator[str]:

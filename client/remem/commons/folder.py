@@ -53,6 +53,14 @@ INDEX_MOST: Final = 64 * 1_048_576
 LOCK_SECONDS: Final = 10.0
 LEFT_BEHIND_SECONDS: Final = 3_600
 
+_MAKE_HINT: Final = "a folder is not made for you: make it first"
+_SCHEME_HINT: Final = "a URL begins with http:// or https://; a folder is not made for you: make it first"
+# A host with a port, the name of this machine, an address, or a name that ends as those of the internet do.
+_HOST: Final = re.compile(
+    r"(?:[\w.-]+|\[[0-9a-f:.]+\]):[0-9]{1,5}|localhost|[0-9]{1,3}(?:\.[0-9]{1,3}){3}|(?:[\w-]+\.)+[a-z]{2,}",
+    re.IGNORECASE,
+)
+
 _NAME: Final = re.compile(r"([0-9a-f]{16}|[0-9a-f]{64})\.jsonl")
 _TEMPORARY: Final = re.compile(r"\.[0-9a-f]{64}\.[0-9a-f]{16}\.tmp")
 
@@ -66,7 +74,12 @@ class FolderCommons:
         self.warnings: tuple[str, ...] = ()
 
     def describe(self) -> Descriptor | None:
-        """Say nothing: a folder has no key of its own."""
+        """Say nothing, since a folder has no key of its own, but that it is there.
+
+        Raises:
+            Unreachable: there is no folder.
+        """
+        self._check()
         return None
 
     def index(self, bookmark: str | None) -> Listing:
@@ -96,8 +109,7 @@ class FolderCommons:
         Raises:
             Unreachable: the folder cannot be read.
         """
-        if not self.folder.is_dir():
-            raise _unreachable(self.folder, FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)))
+        self._check()
         found = self._files_of(PublicKey.parse(key))
         best: tuple[Version, bytes] | None = None
         for version, data in found:
@@ -130,6 +142,13 @@ class FolderCommons:
 
     def close(self) -> None:
         """Let go of nothing: a folder is opened and closed at every call."""
+
+    def _check(self) -> None:
+        try:
+            if not stat.S_ISDIR(self.folder.stat().st_mode):
+                raise Unreachable(f"expected a folder at {self.folder}, got a file")
+        except OSError as error:
+            raise _unreachable(self.folder, error) from error
 
     def _scan(self) -> tuple[list[str], str]:
         """Return the names of the files in order, and a digest of the state of the folder."""
@@ -187,12 +206,12 @@ class FolderCommons:
         try:
             handle = os.open(self.folder / ".lock", flags, 0o666)
         except OSError as error:
-            raise _unreachable(self.folder, error) from error
+            raise _unreachable(self.folder, error, "write into") from error
         try:
             _lock(handle, self.folder)
             yield
         except OSError as error:
-            raise _unreachable(self.folder, error) from error
+            raise _unreachable(self.folder, error, "write into") from error
         finally:
             os.close(handle)
 
@@ -309,6 +328,10 @@ def _lock(handle: int, folder: Path) -> None:
             return
 
 
-def _unreachable(path: Path, error: OSError) -> Unreachable:
-    hint = "a folder is not made for you: make it first" if error.errno == errno.ENOENT else None
-    return Unreachable(f"expected to reach {path}, got {(error.strerror or 'no answer').lower()}", hint)
+def _unreachable(path: Path, error: OSError, act: str = "read") -> Unreachable:
+    if error.errno == errno.ENOENT:
+        looks_like_a_host = any(map(_HOST.fullmatch, path.parts))
+        return Unreachable(f"expected a folder at {path}, got none", _SCHEME_HINT if looks_like_a_host else _MAKE_HINT)
+    if error.errno == errno.ENOTDIR:
+        return Unreachable(f"expected a folder at {path}, got a file")
+    return Unreachable(f"expected to {act} {path}, got {(error.strerror or 'a failure').lower()}")

@@ -39,6 +39,7 @@ from remem.commons.base import (
     read_entries,
     read_json,
 )
+from remem.commons.failures import no_connection, no_http, refusal_hint
 from remem.errors import Unreachable, Usage
 from remem.protocol import RULES, OriginFile, Version
 from remem.protocol.errors import show
@@ -226,9 +227,9 @@ class HttpCommons:
             self.close()
             raise self._unreachable(f"no end within {self._patience.whole:g} seconds") from error
         except (httpx.ProtocolError, httpx.DecodingError) as error:
-            raise BadAnswer("answer_form", f"expected an answer from {self.target}, got {_words(error)}") from error
+            raise no_http(self.target, error) from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise self._unreachable(_words(error)) from error
+            raise no_connection(self.target, error) from error
         except RuntimeError as error:
             # Another exchange ran out of time meanwhile, and everything was closed.
             if not self._lost:
@@ -265,8 +266,9 @@ class HttpCommons:
         code, detail, held = (fields.get(name) for name in ("code", "detail", "held"))
         if not isinstance(code, str) or not _CODE.fullmatch(code):
             code = f"http_{answer.status}"
+        hint = refusal_hint(self.target, code)
         said = detail if isinstance(detail, str) and detail else f"status {answer.status}"
-        return CommonsRefused(code, f"{self.target} refuses: {said[:500]}", _HINTS.get(code), _read_held(held))
+        return CommonsRefused(code, f"{self.target} refuses: {said[:500]}", hint, _read_held(held))
 
 
 def spell_url(text: str) -> str:
@@ -334,11 +336,6 @@ def _read(response: httpx.Response, most: int) -> bytes:
     return bytes(body)
 
 
-def _words(error: Exception) -> str:
-    words = re.sub(r"^\[Errno -?[0-9]+\] ", "", str(error)).lower()
-    return show(words, 120).strip("'\"") or "a broken connection"
-
-
 def _cursor_of(answer: _Answer) -> int | None:
     cursor = answer.headers.get("Remem-Cursor", "")
     return int(cursor) if _CURSOR.fullmatch(cursor) else None
@@ -364,11 +361,3 @@ def _read_held(value: object) -> Version | None:
     if not isinstance(digest, str) or (seal is not None and type(seal) is not int):
         return None
     return Version(seal, digest)
-
-
-_HINTS: Final = {
-    "token_missing": "ask its operator for a token, then: remem login TARGET",
-    "token_unknown": "ask its operator for a token, then: remem login TARGET",
-    "token_revoked": "ask its operator for a token, then: remem login TARGET",
-    "token_bound": "a token belongs to the first key that published with it; each memory needs its own",
-}

@@ -41,7 +41,7 @@ _AGAINST: Final = re.compile(r"(?:don't|do not|never|let's not|let us not)\s+(?=
 _STOP: Final = re.compile(r"stop\s+(?=\w+ing\b)", re.IGNORECASE)
 
 
-class Reading(NamedTuple):
+class Telling(NamedTuple):
     """What an event teaches: the kind of lesson, its gist for this memory, a sentence for anyone."""
 
     kind: str
@@ -49,7 +49,7 @@ class Reading(NamedTuple):
     sentence: str | None
 
 
-def read_event(event: Event, private: Iterable[str] = ()) -> Reading | None:
+def read_event(event: Event, private: Iterable[str] = ()) -> Telling | None:
     """Read an event, or return None where it stays local.
 
     Args:
@@ -72,7 +72,7 @@ def read_event(event: Event, private: Iterable[str] = ()) -> Reading | None:
     return _error(event, report, hidden)
 
 
-def _error(event: Event, report: str, hidden: AbstractSet[str]) -> Reading:
+def _error(event: Event, report: str, hidden: AbstractSet[str]) -> Telling:
     failures = read_failures(report)
     tool = names.TOOLS.get((event.title or "").partition(":")[0].strip().lower())
     head = f"The {tool} tool failed" if tool else "A call failed"
@@ -83,8 +83,8 @@ def _error(event: Event, report: str, hidden: AbstractSet[str]) -> Reading:
         status = f" with exit status {failure.status}" if failure.status else ""
         sentence = _checked(f"{head}{status}{_speaker(failure)}: {detail.text}.")
         if sentence is not None:
-            return Reading("error", _gist(failure, detail.text), sentence)
-    return Reading("error", _gist(failures[0], failures[0].message), None)
+            return Telling("error", _gist(failure, detail.text), sentence)
+    return Telling("error", _gist(failures[0], failures[0].message), None)
 
 
 def _gist(failure: Failure, message: str) -> str:
@@ -107,28 +107,28 @@ def _says_something(detail: Scrubbed, failure: Failure) -> bool:
     return known >= max(2, detail.hidden) and detail.content + detail.hidden + by_signal >= 2
 
 
-def _surprise(event: Event, hidden: AbstractSet[str]) -> Reading:
+def _surprise(event: Event, hidden: AbstractSet[str]) -> Telling:
     happened = event.happened or ""
     gist = f"{event.expected or ''} {happened}".strip()[:_MAX_GIST]
     met = _detail(happened, hidden, prose=True)
     expected = _detail(event.expected or "", hidden, prose=True)
     if met.content < 2 or met.content < met.hidden:
-        return Reading("surprise", gist, None)
+        return Telling("surprise", gist, None)
     if expected.content:
-        return Reading("surprise", gist, _checked(f"The agent expected: {expected.text}; it met: {met.text}."))
-    return Reading("surprise", gist, _checked(f"The agent did not expect this: {met.text}."))
+        return Telling("surprise", gist, _checked(f"The agent expected: {expected.text}; it met: {met.text}."))
+    return Telling("surprise", gist, _checked(f"The agent did not expect this: {met.text}."))
 
 
-def _correction(event: Event, hidden: AbstractSet[str]) -> Reading:
+def _correction(event: Event, hidden: AbstractSet[str]) -> Telling:
     said = event.said or ""
     gist = said[:_MAX_GIST]
     offer = _offer(event.agent_did or "", hidden)
     report = _report(said, hidden)
     if not (offer or report):
-        return Reading("correction", gist, None)
+        return Telling("correction", gist, None)
     after = f" after it offered to {offer}" if offer else ""
     sentence = "; ".join(part for part in (f"The person corrected the agent{after}", report) if part)
-    return Reading("correction", gist, _checked(f"{sentence}."))
+    return Telling("correction", gist, _checked(f"{sentence}."))
 
 
 def _report(said: str, hidden: AbstractSet[str]) -> str:

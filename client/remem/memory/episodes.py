@@ -14,7 +14,7 @@ from datetime import datetime
 from hashlib import blake2b
 
 from remem.errors import RememError
-from remem.ingest.sentence import Reading
+from remem.ingest.sentence import Telling
 from remem.memory.events import Unread
 from remem.protocol.times import parse_time
 
@@ -46,9 +46,9 @@ class Episode:
     recorded: datetime
 
 
-def add_episode(db: sqlite3.Connection, reading: Reading, source: Unread) -> str:
+def add_episode(db: sqlite3.Connection, telling: Telling, source: Unread) -> str:
     """Make an episode of an occurrence, or count it as a repeat of one; return its id."""
-    words = f"{source.event_id}\x1f{reading.kind}\x1f{reading.gist}"
+    words = f"{source.event_id}\x1f{telling.kind}\x1f{telling.gist}"
     episode = blake2b(words.encode("utf-8", "replace"), digest_size=8).hexdigest()
     db.execute(
         "INSERT INTO episodes (id, event, kind, gist, sentence, cwd, seen, at, last_at, recorded)"
@@ -56,7 +56,7 @@ def add_episode(db: sqlite3.Connection, reading: Reading, source: Unread) -> str
         " at = min(at, excluded.at), last_at = max(last_at, excluded.last_at),"
         " recorded = min(recorded, excluded.recorded)",
         (
-            episode, source.event_id, reading.kind, reading.gist, reading.sentence, source.event.cwd,
+            episode, source.event_id, telling.kind, telling.gist, telling.sentence, source.event.cwd,
             source.at, source.at, source.recorded,
         ),
     )  # fmt: skip

@@ -110,6 +110,11 @@ def note_batch(
     )
 
 
+def rejected_lines(db: sqlite3.Connection, batch: str) -> frozenset[int]:
+    """Return the numbers of the lines of a batch that were no events."""
+    return frozenset(row[0] for row in db.execute("SELECT line FROM rejected WHERE batch = ?", (batch,)))
+
+
 def unread(db: sqlite3.Connection) -> Iterator[Unread]:
     """Return the occurrences of which no episode has been made, in the order in which they came."""
     rows = db.execute("SELECT number, event, at, recorded, raw FROM occurrences WHERE is_read = 0 ORDER BY number")

@@ -11,7 +11,9 @@
   one: it would be somebody else.
 - A folder that holds the files of another program is refused, and nothing in it is touched.
 - The inbox is taken by renaming it. An agent may still append to the file it had opened, so a taken file is read
-  again from where reading stopped, and removed only on a later night.
+  again from where reading stopped, and removed only on a later night. Lines of it that are no events are kept
+  beside it, as they came, in a file whose name ends in `.rejected`, for the owner to mend.
+- A process may die at any moment. The spare files that it leaves hold secrets, and are removed an hour later.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ import os
 import secrets
 import sqlite3
 import stat
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -31,6 +35,7 @@ from remem.memory.store import open_store
 from remem.protocol.keys import SigningKey
 
 _SEED_BYTES: Final = 32
+_LEFT_BEHIND_SECONDS: Final = 3_600
 _OURS: Final = ("identity.key", "memory.db", "config.toml", "inbox.jsonl", "commons")
 
 
@@ -77,6 +82,7 @@ class Home:
         if not home.key_path.exists() and not home.db_path.exists():
             raise RememError(f"expected a memory at {path}, got none", "run `remem init`")
         tighten(home)
+        _sweep(home)
         return home
 
     @property
@@ -131,6 +137,10 @@ class Home:
         """Return the inboxes that were taken and not yet removed, the oldest first."""
         return sorted(self.path.glob("inbox.*.taken"))
 
+    def rejected_files(self) -> list[Path]:
+        """Return the files of inbox lines that are no events, the oldest first."""
+        return sorted(self.path.glob("inbox.*.rejected"))
+
     def take_inbox(self) -> Path | None:
         """Take the inbox away from those who append to it; None if it is missing, or another process took it."""
         # Times sort; the rest keeps apart what two processes take in one second.
@@ -159,6 +169,7 @@ def tighten(home: Home) -> list[str]:
         *(home.path / name for name in _OURS),
         *home.path.glob("memory.db-*"),
         *home.taken_inboxes(),
+        *home.rejected_files(),
     ):
         try:
             status = path.lstat()
@@ -171,6 +182,14 @@ def tighten(home: Home) -> list[str]:
             path.chmod(wanted)
             found.append(f"{path} was open to others (mode {stat.S_IMODE(status.st_mode):o}), and is closed now")
     return found
+
+
+def _sweep(home: Home) -> None:
+    """Remove the spare keys and settings that processes left behind when they died."""
+    for path in (*home.path.glob(f".{home.key_path.name}.*"), *home.path.glob(f".{home.config_path.name}.*")):
+        with suppress(FileNotFoundError):
+            if time.time() - path.lstat().st_mtime > _LEFT_BEHIND_SECONDS:
+                path.unlink()
 
 
 def _check_owner(home: Home) -> None:

@@ -17,7 +17,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from remem.errors import RememError
 from remem.memory.episodes import Episode
@@ -31,6 +31,9 @@ OWN_STRENGTH: Final = 1.0
 RECEIVED_STRENGTH: Final = 0.5
 
 _HEX: Final = frozenset("0123456789abcdef")
+# What the column `explicit` holds, beside 0: a choice made before a revocation came is none to go on against it.
+_CHOSEN: Final = 1
+_INSISTED: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class Lesson:
         state: active, archived, vetoed or dropped.
         explicit: whether the owner chose to share it, whatever its kind.
         received: when it first came from another memory; None if it never did.
+        insisted: whether the owner chose it although it read as revoked.
     """
 
     hash: str
@@ -62,6 +66,7 @@ class Lesson:
     state: str
     explicit: bool
     received: datetime | None
+    insisted: bool = False
 
     @property
     def id(self) -> str:
@@ -132,19 +137,24 @@ def member_gists(db: sqlite3.Connection, kind: str) -> dict[str, list[str]]:
 # --- what this memory learns by itself ---
 
 
+Outcome: TypeAlias = Literal["new", "now_own", "gained", "absorbed"]
+"""What became of a lesson that episodes say: it is new, it came from elsewhere and is this memory's own now, it gained,
+or it only absorbed them, being vetoed or dropped."""
+
+
 def found_lesson(
     db: sqlite3.Connection, kind: str, text: str, group: Sequence[Episode], now: datetime
-) -> tuple[str, bool]:
-    """Make a lesson of episodes, or let them join the one that says so; return its hash, and whether it is new."""
+) -> tuple[str, Outcome]:
+    """Make a lesson of episodes, or let them join the one that says so; return its hash, and what became of it."""
     digest = lesson_hash(kind, text)
     known = find_lesson(db, digest)
     if known is not None:
         met_before = known.received is None or any(episode.recorded <= known.received for episode in group)
-        if known.source != "own" and known.state in ("active", "archived") and met_before:
+        turns = known.source != "own" and known.state in ("active", "archived") and met_before
+        if turns:
             db.execute("UPDATE lessons SET source = 'own' WHERE hash = ?", (digest,))
-        for episode in group:
-            join_lesson(db, digest, episode, now)
-        return digest, False
+        gained = [join_lesson(db, digest, episode, now) for episode in group]
+        return digest, "now_own" if turns else "gained" if any(gained) else "absorbed"
     seen = sum(episode.seen for episode in group)
     is_new = not is_vetoed(db, digest)
     db.execute(
@@ -156,13 +166,13 @@ def found_lesson(
         ),
     )  # fmt: skip
     _link(db, digest, group)
-    return digest, is_new
+    return digest, "new" if is_new else "absorbed"
 
 
-def join_lesson(db: sqlite3.Connection, digest: str, episode: Episode, now: datetime) -> None:
-    """Let a lesson absorb an episode: once for every time it was seen."""
+def join_lesson(db: sqlite3.Connection, digest: str, episode: Episode, now: datetime) -> bool:
+    """Let a lesson absorb an episode, once for every time it was seen; tell whether it gained."""
     _link(db, digest, [episode])
-    _strengthen(db, digest, episode.seen, now)
+    return _strengthen(db, digest, episode.seen, now)
 
 
 def absorb_repeats(db: sqlite3.Connection, now: datetime) -> set[str]:
@@ -171,19 +181,22 @@ def absorb_repeats(db: sqlite3.Connection, now: datetime) -> set[str]:
         "SELECT l.lesson, l.episode, e.seen, e.seen - l.seen AS more FROM lesson_episodes AS l"
         " JOIN episodes AS e ON e.id = l.episode WHERE e.seen > l.seen ORDER BY l.lesson, l.episode"
     ).fetchall()
+    gained: set[str] = set()
     for row in rows:
         db.execute("UPDATE lesson_episodes SET seen = ? WHERE episode = ?", (row["seen"], row["episode"]))
-        _strengthen(db, row["lesson"], row["more"], now)
-    return {row["lesson"] for row in rows}
+        if _strengthen(db, row["lesson"], row["more"], now):
+            gained.add(row["lesson"])
+    return gained
 
 
-def _strengthen(db: sqlite3.Connection, digest: str, times: int, now: datetime) -> None:
+def _strengthen(db: sqlite3.Connection, digest: str, times: int, now: datetime) -> bool:
     # What was put aside comes back when it is met again; what was vetoed or dropped does not.
-    db.execute(
+    done = db.execute(
         "UPDATE lessons SET seen = seen + ?, strength = strength + ?, updated = ?, state = 'active'"
         " WHERE hash = ? AND state IN ('active', 'archived')",
         (times, JOINED * times, format_time(now), digest),
     )
+    return done.rowcount == 1
 
 
 def _link(db: sqlite3.Connection, digest: str, group: Iterable[Episode]) -> None:
@@ -260,9 +273,15 @@ def is_vetoed(db: sqlite3.Connection, digest: str) -> bool:
     return db.execute("SELECT 1 FROM vetoes WHERE hash = ?", (digest,)).fetchone() is not None
 
 
-def choose(db: sqlite3.Connection, digest: str, *, explicit: bool = True) -> None:
-    """Note that the owner chose to share a lesson whatever its kind, or took that back."""
-    db.execute("UPDATE lessons SET explicit = ? WHERE hash = ?", (int(explicit), digest))
+def choose(db: sqlite3.Connection, digest: str, *, insisted: bool = False) -> None:
+    """Note that the owner chose to share a lesson whatever its kind, or even although it reads as revoked."""
+    level = _INSISTED if insisted else _CHOSEN
+    db.execute("UPDATE lessons SET explicit = max(explicit, ?) WHERE hash = ?", (level, digest))
+
+
+def choose_no_more(db: sqlite3.Connection, digest: str) -> None:
+    """Take back that the owner chose to share a lesson."""
+    db.execute("UPDATE lessons SET explicit = 0 WHERE hash = ?", (digest,))
 
 
 # --- lessons that met an episode ---
@@ -288,5 +307,5 @@ def _lesson(row: sqlite3.Row) -> Lesson:
     return Lesson(
         row["hash"], row["kind"], row["text"], row["seen"], row["strength"], parse_time(row["updated"]),
         tuple(json.loads(row["parents"])), row["source"], row["state"], bool(row["explicit"]),
-        None if row["received"] is None else parse_time(row["received"]),
+        None if row["received"] is None else parse_time(row["received"]), row["explicit"] >= _INSISTED,
     )  # fmt: skip

@@ -3,6 +3,7 @@
 - A place is filed under its target. Its keys are those that it named at first contact; what it names later is
   compared with them.
 - The bookmark says how far a place has been read, and moves only when nothing of it was left over.
+- A place that is forgotten is met again as the one that it was: its keys stay.
 - An admission is a place's word that someone answers for a key. It is replaced by that place's next word.
 - A version that acceptance refused is remembered, so that it is not fetched again; two seals of one number are
   kept as the proof that their key spoke twice.
@@ -29,8 +30,8 @@ class Place:
         keys: the keys that it named at first contact; None before that.
         bookmark: how far it has been read.
         pulled: when it was last pulled from.
-        shared: when this memory's file was last put there.
-        shared_seal: the seal of that file.
+        shared: when this memory's file was last put there, or sent there and not answered.
+        shared_seal: the seal of the file that was put there.
         own: the version of this memory's own file that it listed last.
     """
 
@@ -69,6 +70,17 @@ def note_pulled(db: sqlite3.Connection, target: str, bookmark: str | None, now: 
     db.execute("UPDATE places SET pulled = ?, bookmark = ? WHERE target = ?", (format_time(now), bookmark, target))
 
 
+def note_sent(db: sqlite3.Connection, target: str, now: datetime) -> None:
+    """Note that this memory's file is on its way to a commons: from here on it may lie there."""
+    _know(db, target)
+    db.execute("UPDATE places SET shared = ? WHERE target = ?", (format_time(now), target))
+
+
+def note_not_there(db: sqlite3.Connection, target: str) -> None:
+    """Note that what was sent to a commons is not there, where nothing was put there before."""
+    db.execute("UPDATE places SET shared = NULL WHERE target = ? AND shared_seal IS NULL", (target,))
+
+
 def note_shared(db: sqlite3.Connection, target: str, seal: int | None, now: datetime) -> None:
     """Note that this memory's file was put at a commons."""
     _know(db, target)
@@ -80,6 +92,16 @@ def note_own(db: sqlite3.Connection, target: str, own: Version | None) -> None:
     _know(db, target)
     values = (None, None) if own is None else (own.seal, own.digest)
     db.execute("UPDATE places SET own_seal = ?, own_digest = ? WHERE target = ?", (*values, target))
+
+
+def forget(db: sqlite3.Connection, target: str) -> bool:
+    """Forget a commons and whom it admitted, all but the keys of first contact; tell whether there was anything."""
+    known = place(db, target)
+    admissions = db.execute("DELETE FROM admissions WHERE target = ?", (target,)).rowcount
+    db.execute("DELETE FROM places WHERE target = ?", (target,))
+    if known.keys is not None:
+        meet(db, target, known.keys)
+    return admissions > 0 or known != Place(target, keys=known.keys)
 
 
 def _know(db: sqlite3.Connection, target: str) -> None:

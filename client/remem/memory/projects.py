@@ -57,6 +57,17 @@ def project_of(folders: Iterable[Path], cwd: str | None) -> Path | None:
     return max(inside, key=lambda folder: len(folder.parts), default=None)
 
 
+def outside(folders: Iterable[Path], cwd: str | None) -> str | None:
+    """Say in words why what happened in a folder is in no project: it `names no folder`; None if it is in one."""
+    if project_of(folders, cwd) is not None:
+        return None
+    if not cwd:
+        return "names no folder"
+    if resolved(Path(cwd)) is None:
+        return "names a folder by no absolute path"
+    return "is from a folder that is in no project that is opted in"
+
+
 def resolved(path: Path) -> Path | None:
     """Return an absolute path without links, dots and a home sign; None for one that is not absolute or no path."""
     try:

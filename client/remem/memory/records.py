@@ -81,7 +81,8 @@ def restore_lesson(db: sqlite3.Connection, lesson: Lesson) -> None:
         "INSERT INTO lessons (hash, kind, text, seen, strength, updated, parents, source, explicit)"
         " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, 'own', 1 WHERE NOT EXISTS (SELECT 1 FROM vetoes WHERE hash = ?1)"
         " ON CONFLICT (hash) DO UPDATE SET seen = excluded.seen, strength = excluded.strength,"
-        " updated = excluded.updated, source = 'own', explicit = 1 WHERE source <> 'own' OR updated < excluded.updated",
+        " updated = excluded.updated, source = 'own', explicit = max(explicit, 1)"
+        " WHERE source <> 'own' OR updated < excluded.updated",
         (
             lesson.hash,
             lesson.kind,

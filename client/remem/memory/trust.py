@@ -68,9 +68,12 @@ def trusted(db: sqlite3.Connection, role: Role) -> frozenset[str]:
     return frozenset(row[0] for row in db.execute("SELECT key FROM trust WHERE role = ? AND NOT declined", (role,)))
 
 
-def everything(db: sqlite3.Connection) -> tuple[Trust, ...]:
+def everything(db: sqlite3.Connection, role: Role | None = None) -> tuple[Trust, ...]:
     """Return what the owner and first contacts have said about keys, in order, the declined ones too."""
-    rows = db.execute("SELECT key, role, since, via, declined FROM trust ORDER BY role, since, key")
+    rows = db.execute(
+        "SELECT key, role, since, via, declined FROM trust WHERE ?1 IS NULL OR role = ?1 ORDER BY role, since, key",
+        (role,),
+    )
     return tuple(
         Trust(key, cast("Role", role), parse_time(since), via, bool(declined))
         for key, role, since, via, declined in rows

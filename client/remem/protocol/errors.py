@@ -171,7 +171,7 @@ class SignatureInvalid(ProtocolError):
 # --- a record (PROTOCOL.md, section 5) ---
 
 
-class Version(ProtocolError):
+class WireVersion(ProtocolError):
     """A line is of another wire version."""
 
     code = "version"

@@ -147,7 +147,10 @@ def accept(data: bytes, *, now: datetime, verified: Verified | None = None) -> O
     Raises:
         Deferred: only the clock is against it; the same file may come again later.
         ProtocolError: the file breaks a rule.
+        ValueError: the clock has no zone.
     """
+    if now.tzinfo is None:
+        raise ValueError("expected a clock with a zone, got one without")
     # 1. The bytes are lines.
     lines = _split(data)
     # 2. Each line is a record, all of one key, under one seal or none.

@@ -23,7 +23,7 @@ from remem.protocol.errors import (
     SignatureForm,
     SignatureInvalid,
     SignaturePlace,
-    Version,
+    WireVersion,
     show,
 )
 from remem.protocol.keys import PublicKey, SigningKey
@@ -210,7 +210,7 @@ def _check_version(fields: Mapping[str, JSON]) -> None:
     if "v" not in fields:
         raise FieldMissing('a field "v"', "none")
     if type(fields["v"]) is not int or fields["v"] != RULES.version:
-        raise Version(f'"v" to be {RULES.version}', show(fields["v"]))
+        raise WireVersion(f'"v" to be {RULES.version}', show(fields["v"]))
 
 
 def _check_signature_place(fields: Mapping[str, JSON], line: bytes) -> None:

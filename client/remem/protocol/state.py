@@ -31,7 +31,7 @@ class State(Enum):
     REVOKED = "revoked"
 
 
-class Event(Enum):
+class StateEvent(Enum):
     """What moved a lesson from one state to another."""
 
     CONFIRMED = "confirmed"
@@ -42,27 +42,27 @@ class Event(Enum):
     REINSTATED = "reinstated"
 
 
-TRANSITIONS: Final[Mapping[tuple[State, Event], State]] = {
-    (State.CANDIDATE, Event.CONFIRMED): State.COMMON,
-    (State.CANDIDATE, Event.LAPSED): State.FADING,
-    (State.CANDIDATE, Event.EXPIRED): State.REMOVED,
-    (State.CANDIDATE, Event.REVOKED): State.REVOKED,
-    (State.COMMON, Event.LAPSED): State.FADING,
-    (State.COMMON, Event.EXPIRED): State.REMOVED,
-    (State.COMMON, Event.DISCOUNTED): State.CANDIDATE,
-    (State.COMMON, Event.REVOKED): State.REVOKED,
-    (State.FADING, Event.CONFIRMED): State.COMMON,
-    (State.FADING, Event.EXPIRED): State.REMOVED,
-    (State.FADING, Event.DISCOUNTED): State.CANDIDATE,
-    (State.FADING, Event.REVOKED): State.REVOKED,
-    (State.REMOVED, Event.CONFIRMED): State.COMMON,
-    (State.REMOVED, Event.LAPSED): State.FADING,
-    (State.REMOVED, Event.DISCOUNTED): State.CANDIDATE,
-    (State.REMOVED, Event.REVOKED): State.REVOKED,
-    (State.REVOKED, Event.REINSTATED): State.CANDIDATE,
-    (State.REVOKED, Event.CONFIRMED): State.COMMON,
-    (State.REVOKED, Event.LAPSED): State.FADING,
-    (State.REVOKED, Event.EXPIRED): State.REMOVED,
+TRANSITIONS: Final[Mapping[tuple[State, StateEvent], State]] = {
+    (State.CANDIDATE, StateEvent.CONFIRMED): State.COMMON,
+    (State.CANDIDATE, StateEvent.LAPSED): State.FADING,
+    (State.CANDIDATE, StateEvent.EXPIRED): State.REMOVED,
+    (State.CANDIDATE, StateEvent.REVOKED): State.REVOKED,
+    (State.COMMON, StateEvent.LAPSED): State.FADING,
+    (State.COMMON, StateEvent.EXPIRED): State.REMOVED,
+    (State.COMMON, StateEvent.DISCOUNTED): State.CANDIDATE,
+    (State.COMMON, StateEvent.REVOKED): State.REVOKED,
+    (State.FADING, StateEvent.CONFIRMED): State.COMMON,
+    (State.FADING, StateEvent.EXPIRED): State.REMOVED,
+    (State.FADING, StateEvent.DISCOUNTED): State.CANDIDATE,
+    (State.FADING, StateEvent.REVOKED): State.REVOKED,
+    (State.REMOVED, StateEvent.CONFIRMED): State.COMMON,
+    (State.REMOVED, StateEvent.LAPSED): State.FADING,
+    (State.REMOVED, StateEvent.DISCOUNTED): State.CANDIDATE,
+    (State.REMOVED, StateEvent.REVOKED): State.REVOKED,
+    (State.REVOKED, StateEvent.REINSTATED): State.CANDIDATE,
+    (State.REVOKED, StateEvent.CONFIRMED): State.COMMON,
+    (State.REVOKED, StateEvent.LAPSED): State.FADING,
+    (State.REVOKED, StateEvent.EXPIRED): State.REMOVED,
 }
 """How a reading may follow another; a pair that is missing here cannot happen."""
 
@@ -295,17 +295,17 @@ def lesson_state(evidence: Evidence, policy: Policy, now: datetime) -> Reading:
     )
 
 
-def event_between(before: Reading, after: Reading) -> Event | None:
+def event_between(before: Reading, after: Reading) -> StateEvent | None:
     """Name what moved a lesson between two readings of it; None where the state is the same."""
     if before.state is after.state:
         return None
     if after.state is State.CANDIDATE:
-        return Event.REINSTATED if before.state is State.REVOKED else Event.DISCOUNTED
+        return StateEvent.REINSTATED if before.state is State.REVOKED else StateEvent.DISCOUNTED
     return {
-        State.COMMON: Event.CONFIRMED,
-        State.FADING: Event.LAPSED,
-        State.REMOVED: Event.EXPIRED,
-        State.REVOKED: Event.REVOKED,
+        State.COMMON: StateEvent.CONFIRMED,
+        State.FADING: StateEvent.LAPSED,
+        State.REMOVED: StateEvent.EXPIRED,
+        State.REVOKED: StateEvent.REVOKED,
     }[after.state]
 
 

@@ -2,6 +2,7 @@
 
 - A lesson leaves if this memory made it, or its owner read it in and chose it; if it is an error lesson, or chosen;
   and if every episode of it is from a project that is opted in. One without episodes leaves only if chosen.
+- A lesson that this memory reads as revoked leaves only if its owner chose it knowing that (see `taken_back`).
 - No text leaves that names a person, a machine or a secret, or that its readers would skip.
 - A lesson that this memory revokes leaves as the revocation. Confirmations, revocations and denials leave as they
   were said; a confirmation of a lesson that this file publishes would not count, and stays.
@@ -15,6 +16,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -22,7 +24,7 @@ from remem.errors import Refused
 from remem.memory import lessons, records
 from remem.memory.episodes import members
 from remem.memory.lessons import Lesson
-from remem.memory.projects import project_of, projects
+from remem.memory.projects import outside, projects
 from remem.memory.records import OwnRecord
 from remem.protocol import RULES, PublicKey
 from remem.protocol.canonical import JSON, encode
@@ -30,7 +32,9 @@ from remem.protocol.judgement import judge_lesson
 from remem.protocol.text import text_fault
 from remem.protocol.times import format_time
 from remem.sharing.privacy import Finding, Machine, findings
+from remem.sharing.readings import Reader
 from remem.sharing.reports import HeldBack, LeftOut, Room
+from remem.sharing.taken_back import taken_back
 
 Fields: TypeAlias = dict[str, JSON]
 
@@ -57,20 +61,22 @@ class Draft:
     room: Room
 
 
-def draft(db: sqlite3.Connection, key: PublicKey, machine: Machine) -> Draft:
+def draft(db: sqlite3.Connection, key: PublicKey, machine: Machine, this: Reader, now: datetime) -> Draft:
     """Put together all that this memory says.
 
     Args:
         db: the memory.
         key: its own key.
         machine: whose names must not leave.
+        this: what it holds, as it reads it.
+        now: the clock, with a zone.
 
     Raises:
         Refused: what is never left out has no room.
     """
     said = records.own_records(db)
     revoked = {record.subject for record in said if record.type == "revoke"}
-    leaving, held_back = _leaving(db, revoked, machine)
+    leaving, held_back = _leaving(db, revoked, machine, this, now)
     published = {lesson.hash for lesson in leaving}
     spoken, held_reasons = _spoken(
         (record for record in said if record.type != "confirm" or record.subject not in published), key, machine
@@ -98,14 +104,18 @@ def draft_of_revocations(db: sqlite3.Connection, key: PublicKey, machine: Machin
 # --- what leaves ---
 
 
-def _leaving(db: sqlite3.Connection, revoked: Collection[str], machine: Machine) -> tuple[list[Lesson], list[HeldBack]]:
+def _leaving(
+    db: sqlite3.Connection, revoked: Collection[str], machine: Machine, this: Reader, now: datetime
+) -> tuple[list[Lesson], list[HeldBack]]:
     folders = projects(db)
     leaving: list[Lesson] = []
     held_back: list[HeldBack] = []
-    for lesson in (*lessons.lessons(db, source="own"), *lessons.lessons(db, source="imported")):
+    ours = [one for source in ("own", "imported") for one in lessons.lessons(db, source=source)]
+    against = taken_back(db, this, [lesson for lesson in ours if not lesson.insisted], now)
+    for lesson in ours:
         if lesson.hash in revoked:
             continue
-        why = _stays(db, lesson, folders) or _unfit(lesson, machine)
+        why = _stays(db, lesson, folders) or against.get(lesson.hash) or _unfit(lesson, machine)
         if why is None:
             leaving.append(lesson)
         else:
@@ -122,10 +132,9 @@ def _stays(db: sqlite3.Connection, lesson: Lesson, folders: Sequence[Path]) -> H
     episodes = members(db, lesson.hash)
     if not episodes and not lesson.explicit:
         return HeldBack(lesson.hash, lesson.text, "no_episode", ("it was read in, and leaves only if it is chosen",))
-    if not all(project_of(folders, episode.cwd) for episode in episodes):
-        return HeldBack(
-            lesson.hash, lesson.text, "project", ("an episode of it is from a project that is not opted in",)
-        )
+    reasons = dict.fromkeys(why for episode in episodes if (why := outside(folders, episode.cwd)) is not None)
+    if reasons:
+        return HeldBack(lesson.hash, lesson.text, "project", tuple(f"an episode of it {why}" for why in reasons))
     return None
 
 

@@ -1,7 +1,8 @@
 """Pull: bring the newest files of a commons into this memory (PROTOCOL.md, sections 7, 9 and 11).
 
-1. Meet the commons: its keys are pinned as revokers at first contact; a key that it names later is only reported.
-2. Ask what changed behind the bookmark. Nothing new ends the pull here.
+1. Ask who the commons is, and what changed behind the bookmark. One that refuses is left as if it had not been met.
+2. Meet it: its keys are pinned as revokers at first contact, and told until a pull has ended; a key that it names
+   later is only reported. Nothing new ends the pull here.
 3. Take over whom the commons admits.
 4. Choose: what is newer than what is held and was not refused before. Updates of held keys come first, then keys
    that the owner follows, then admitted ones, then the rest, as far as the budget goes.
@@ -110,11 +111,12 @@ class _Pull:
         self.bytes = 0
 
     def run(self, progress: Progress) -> PullReport:
-        self._meet(self.commons.describe())
+        descriptor = self.commons.describe()
         bookmark = places.place(self.db, self.target).bookmark
         self.intake.judge_again()
         self.intake.mend()
         listing = self.commons.index(None if self.intake.broken else bookmark)
+        self._meet(descriptor)
         if not listing.unchanged:
             self._admit(listing)
             self._fetch_all(self._choose(listing), progress)
@@ -123,18 +125,21 @@ class _Pull:
         self._look_at_own_file(listing)
         return self._report(listing)
 
-    # --- 1: meet ---
+    # --- 2: meet ---
 
     def _meet(self, descriptor: Descriptor | None) -> None:
         if descriptor is None:
             return
-        known = places.place(self.db, self.target).keys
-        if known is None:
+        place, revokers = places.place(self.db, self.target), trust.everything(self.db, "revoker")
+        if place.keys is None:
             self._pin(descriptor.keys)
             return
-        said = {one.key for one in trust.everything(self.db) if one.role == "revoker"}
+        if place.pulled is None:
+            # The pull that pinned them came to no end, and told nobody.
+            self.pinned = [one.key for one in revokers if one.via == self.target and not one.declined]
+        said = {one.key for one in revokers}
         for key in descriptor.keys:
-            if key not in known and key not in said and key != self.mind.key:
+            if key not in place.keys and key not in said and key != self.mind.key:
                 text = f"{self.target} names key {key}, which it did not at first contact; it is not trusted by itself"
                 self.notices.append(Notice("changed_key", text))
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from remem.memory import holdings, places, records, trust
 from remem.memory.config import Config
-from remem.protocol import Evidence, Policy, Reading, State, Statement, lesson_state
+from remem.protocol import Cause, Evidence, Policy, Reading, State, Statement, lesson_state
 
 _CHUNK: Final = 2_000
 
@@ -53,6 +53,16 @@ class Reader:
             lesson: lesson_state(self.evidence(lesson, said), self.policy, now)
             for lesson, said in holdings.evidence_about(db, hashes).items()
         }
+
+    def why(self, reading: Reading) -> str:
+        """Say which rule gave a state, in the words of this memory about itself."""
+        if self.key not in reading.revokers or reading.cause is Cause.QUORUM:
+            return reading.why
+        others = ", ".join(key[:16] for key in reading.revokers if key != self.key)
+        by = f"this memory and by {others}" if others else "this memory"
+        if reading.cause is Cause.REVOKER:
+            return f"revoked by {by}, whom it trusts as a revoker" if others else f"revoked by {by}"
+        return f"no publication stands, and it is revoked by {by}"
 
     def evidence(self, lesson: str, said: Collection[Statement]) -> Evidence:
         """Gather what is said about a lesson, by others and by this memory."""

@@ -84,7 +84,7 @@ class PullReport:
         refused: files that acceptance, or this pull, refused.
         deferred: files from a day that has not come; they are asked for again.
         over_budget: how many files had no room.
-        pinned: keys of the commons that are trusted as revokers from now on.
+        pinned: keys of the commons that are trusted as revokers since this memory began to pull from it.
         notices: what the owner should look into.
         bytes: how many bytes of files were fetched.
         complete: nothing was left over for the next pull.
@@ -122,7 +122,7 @@ class HeldBack:
     Attributes:
         subject: the lesson's hash, or what a reason is about.
         text: the text.
-        code: the rule: `kind`, `no_episode`, `project`, `privacy`, or a code of judgement.
+        code: the rule: `kind`, `no_episode`, `project`, `revoked`, `privacy`, or a code of judgement.
         reasons: why, in words.
     """
 
@@ -159,6 +159,7 @@ class TargetResult:
         code: of a refusal, its code.
         detail: of a refusal or of no answer, what was said.
         skipped: how many records its readers will skip, as far as it says so.
+        hint: of a refusal or of no answer, what helps, where something does.
     """
 
     target: str
@@ -166,6 +167,7 @@ class TargetResult:
     code: str | None = None
     detail: str | None = None
     skipped: int = 0
+    hint: str | None = None
 
     @property
     def ok(self) -> bool:
@@ -212,7 +214,28 @@ class ShareReport:
     notices: tuple[Notice, ...]
 
 
-# --- single lessons, and trust ---
+# --- places, single lessons, and trust ---
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetReport:
+    """A place that this memory goes to no more.
+
+    Attributes:
+        target: the commons.
+        token: whether a token for it was kept; it is gone now.
+        shared: when this memory's file was last put there, where it lies still; None if it never was.
+        revokers: keys that were pinned there as revokers, and are trusted still.
+        stopped: received lessons that no longer count here, since those whom it admitted do not.
+        resumed: received lessons that count again, for the same reason.
+    """
+
+    target: str
+    token: bool
+    shared: datetime | None
+    revokers: tuple[str, ...]
+    stopped: tuple[Stopped, ...]
+    resumed: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

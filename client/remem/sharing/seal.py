@@ -1,13 +1,38 @@
-"""The number of the next seal (PROTOCOL.md, section 10)."""
+"""The number of the next seal, and the last seal, behind which there is none (PROTOCOL.md, section 10)."""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from remem.errors import Refused
+from remem.memory.records import is_retired
 from remem.protocol import RULES
 from remem.protocol.times import unix_seconds
+
+
+class KeyRetired(Refused):
+    """The memory's key has spoken its last seal."""
+
+    code = "key_retired"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "expected a key that may still speak, got one that withdrew for good",
+            "a new memory has a new key: name another folder with REMEM_HOME and run `remem init`",
+        )
+
+
+def check_not_retired(db: sqlite3.Connection) -> None:
+    """Refuse to say anything with a key that withdrew for good.
+
+    Raises:
+        KeyRetired: it did.
+    """
+    if is_retired(db):
+        raise KeyRetired
 
 
 class NextSeal(NamedTuple):

@@ -5,7 +5,8 @@
    the file: all that it says becomes this memory's own word, and its seal is logged.
 2. Put together what the memory says. If the last file says the same, its very bytes go out again.
 3. Otherwise seal it, with a number above every own seal that the memory or a target holds.
-4. Log the seal and keep the bytes, and only then send them: a seal that went out unlogged would look foreign.
+4. Log the seal and keep the bytes, and only then send them: a seal that went out unlogged would look foreign. Where
+   they are sent is noted before too.
 
 `withdraw` does the same with the revocations alone, of every lesson that ever left; for good, with the last seal.
 A rehearsal does all of it but 4, and then undoes it.
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from remem.commons import Commons, CommonsRefused
-from remem.commons.folder import write_file
+from remem.commons.folder import sweep, write_file
 from remem.errors import Refused, Unreachable
 from remem.memory import holdings, lessons, places, records
 from remem.memory.home import Home
@@ -44,8 +45,10 @@ from remem.sharing.draft import Draft, draft, draft_of_revocations
 from remem.sharing.files import END_OF_TIME, read_held, writing
 from remem.sharing.mind import Mind
 from remem.sharing.privacy import Machine
+from remem.sharing.readings import Reader, reader
 from remem.sharing.reports import Notice, Room, ShareReport, TargetResult
-from remem.sharing.seal import NextSeal, next_seal
+from remem.sharing.seal import KeyRetired, NextSeal, check_not_retired, next_seal
+from remem.sharing.taken_back import taken_back
 
 
 class ForeignSeal(Refused):
@@ -59,18 +62,6 @@ class ForeignSeal(Refused):
             "after a restore or with a second machine, --adopt takes that file over; else someone has your key",
         )
         self.version = version
-
-
-class KeyRetired(Refused):
-    """The memory's key has spoken its last seal."""
-
-    code = "key_retired"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "expected a key that may still speak, got one that withdrew for good",
-            "a new memory has a new key: name another folder with REMEM_HOME and run `remem init`",
-        )
 
 
 def share(
@@ -104,8 +95,9 @@ def share(
     """
 
     def put_together(key: SigningKey) -> Draft:
-        _choose(db, also)
-        return draft(db, key.public, machine)
+        this = reader(db, key.public.hex, home.config())
+        _choose(db, also, this, now)
+        return draft(db, key.public, machine, this, now)
 
     return _Publication(home, db, targets, now, adopt, rehearse).run(put_together)
 
@@ -223,10 +215,8 @@ class _Publication:
     def _look(self, commons: Commons) -> _Seen:
         try:
             data = commons.get(self.key.public.hex)
-        except Unreachable as error:
-            return _Seen(commons, result=TargetResult(commons.target, "unreachable", None, error.message))
-        except CommonsRefused as error:
-            return _Seen(commons, result=TargetResult(commons.target, "refused", error.code, error.message))
+        except (Unreachable, CommonsRefused) as error:
+            return _Seen(commons, result=_failure(commons.target, error))
         if data is None:
             return _Seen(commons)
         try:
@@ -243,8 +233,8 @@ class _Publication:
             first = failed[0]
             message = first.detail or f"expected an answer from {first.target}, got none"
             if first.outcome == "refused":
-                raise CommonsRefused(first.code or "refused", message)
-            raise Unreachable(message)
+                raise CommonsRefused(first.code or "refused", message, first.hint)
+            raise Unreachable(message, first.hint)
 
     def _adopt(self, seen: Sequence[_Seen]) -> None:
         own = records.own_seals(self.db)
@@ -263,8 +253,7 @@ class _Publication:
             take_over(self.db, newest_foreign, self.now)
             # What the file revokes stops here too.
             Mind(self.db, self.key.public.hex, self.home.config()).reread(self.now)
-        if records.is_retired(self.db):
-            raise KeyRetired
+        check_not_retired(self.db)
 
     # --- 2 and 3: seal ---
 
@@ -305,21 +294,37 @@ class _Publication:
         records.log_published(self.db, _published(file), self.now)
         holdings.take(self.db, [holdings.judged(file, "own")], self.now)
         with writing(self.home.commons_path):
+            sweep(self.home.commons_path)
             write_file(self.home.commons_path, file.key.hex, file.data)
 
     def _send(self, commons: Commons, file: OriginFile) -> TargetResult:
+        # The place first: whatever is taken back later is taken back there too, though no answer ever came.
+        if places.place(self.db, commons.target).shared is None:
+            with transaction(self.db):
+                places.note_sent(self.db, commons.target, self.now)
         try:
             published = commons.put(file)
-        except Unreachable as error:
-            return TargetResult(commons.target, "unreachable", None, error.message)
-        except CommonsRefused as error:
-            if self._is_newer_and_ours(error.held):
+        except (Unreachable, CommonsRefused) as error:
+            held = error.held if isinstance(error, CommonsRefused) else None
+            if self._is_newer_and_ours(held):
                 # Another process of this memory was faster, and said more.
                 return TargetResult(commons.target, "superseded")
-            return TargetResult(commons.target, "refused", error.code, error.message)
+            if not self._may_be_at(commons):
+                with transaction(self.db):
+                    places.note_not_there(self.db, commons.target)
+            return _failure(commons.target, error)
         with transaction(self.db):
             places.note_shared(self.db, commons.target, file.version.seal, self.now)
         return TargetResult(commons.target, published.outcome, skipped=published.skipped)
+
+    def _may_be_at(self, commons: Commons) -> bool:
+        """Tell whether a file of this memory may lie at a target that did not take one."""
+        if places.place(self.db, commons.target).shared_seal is not None:
+            return True
+        try:
+            return commons.get(self.key.public.hex) is not None
+        except (Unreachable, CommonsRefused):
+            return True
 
     def _is_newer_and_ours(self, held: Version | None) -> bool:
         if held is None or held.seal is None or held not in records.own_seals(self.db):
@@ -348,15 +353,21 @@ class _Publication:
         )
 
 
-def _choose(db: sqlite3.Connection, also: Collection[str]) -> None:
+def _failure(target: str, error: Unreachable | CommonsRefused) -> TargetResult:
+    if isinstance(error, CommonsRefused):
+        return TargetResult(target, "refused", error.code, error.message, hint=error.hint)
+    return TargetResult(target, "unreachable", None, error.message, hint=error.hint)
+
+
+def _choose(db: sqlite3.Connection, also: Collection[str], this: Reader, now: datetime) -> None:
     for reference in also:
         lesson = lessons.get_lesson(db, reference)
         if lesson.source == "received":
             raise Refused(
                 f"expected a lesson that this memory learned, got {lesson.hash}, which came from others",
-                "a lesson of others is backed by a confirmation: remem confirm HASH --episode ID",
+                f"a lesson of others is backed by a confirmation: remem confirm {lesson.hash[:16]} --episode ID",
             )
-        lessons.choose(db, lesson.hash)
+        lessons.choose(db, lesson.hash, insisted=bool(taken_back(db, this, [lesson], now)))
 
 
 def _published(file: OriginFile) -> list[str]:

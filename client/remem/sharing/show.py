@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from remem.commons.folder import read_file
 from remem.errors import RememError
@@ -41,6 +42,9 @@ from remem.sharing.lookup import find_hash
 from remem.sharing.readings import Reader, reader
 from remem.sharing.reports import Notice
 from remem.sleep.lessons_pass import Meeting
+
+# Who published a lesson comes before who said something about it.
+_ORDER: Final = (Lesson.type, Confirmation.type, Revocation.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,7 @@ class ShowReport:
         reading: what this memory makes of it.
         why: that in words.
         local: the lesson as this memory has it itself.
-        records: every held line about it, by signer.
+        records: every held line about it: publications, then confirmations, then revocations, each by signer.
         pending: what this memory says about it and has not shared yet.
         denials: denials of keys that say something about it.
         receipts: whom it came from.
@@ -143,11 +147,12 @@ def show(home: Home, db: sqlite3.Connection, reference: str, *, now: datetime) -
     roles = _roles(db, this)
     notices: list[Notice] = []
     found = [_shown(number, record, this, roles, reading) for number, record in _lines_about(home, db, lesson, notices)]
+    found.sort(key=lambda record: (_ORDER.index(record.type), record.key))
     said = {(record.key, record.type) for record in found}
     return ShowReport(
         hash=lesson,
         reading=reading,
-        why=reading.why,
+        why=this.why(reading),
         local=lessons.find_lesson(db, lesson),
         records=tuple(found),
         pending=tuple(own for own in this.own.get(lesson, ()) if (own.key, own.type) not in said),

@@ -4,20 +4,23 @@
   from a project that is opted in, and that resembles the lesson. Its time is cut to the episode's day. Nothing else
   makes one.
 - A revocation holds in this memory at once, and leaves with the next share.
+- A key that withdrew for good says neither: nothing of it can leave any more.
 - A change of trust is followed by the mind in the same transaction.
 """
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 from datetime import UTC, datetime, time
+from pathlib import Path
 
 from remem.errors import Refused, RememError
 from remem.memory import holdings, lessons, records, trust
 from remem.memory.episodes import Episode, get_episode
 from remem.memory.home import Home
 from remem.memory.lessons import Lesson
-from remem.memory.projects import project_of, projects
+from remem.memory.projects import outside, projects, resolved
 from remem.memory.records import OwnRecord
 from remem.memory.store import transaction
 from remem.memory.trust import ROLES, Role
@@ -27,6 +30,7 @@ from remem.sharing.lookup import find_hash
 from remem.sharing.mind import Effects, Mind
 from remem.sharing.privacy import Machine
 from remem.sharing.reports import ConfirmReport, RevokeReport, Stopped, TrustReport
+from remem.sharing.seal import check_not_retired
 from remem.sleep.lessons_pass import MEET, came_after, likeness
 
 
@@ -41,9 +45,11 @@ def confirm(home: Home, db: sqlite3.Connection, reference: str, *, episode: str,
         now: the clock, with a zone.
 
     Raises:
+        KeyRetired: the key withdrew for good.
         Refused: the lesson or the episode cannot carry a confirmation.
     """
     with transaction(db):
+        check_not_retired(db)
         lesson = lessons.find_lesson(db, find_hash(db, reference))
         if lesson is None:
             raise Refused("expected a lesson that this memory has, got one that it only holds evidence about")
@@ -73,10 +79,10 @@ def _check_confirmation(home: Home, db: sqlite3.Connection, lesson: Lesson, epis
             "expected an episode from after the lesson was received, got one from before",
             "what was known before it came is no confirmation of it",
         )
-    if project_of(projects(db), episode.cwd) is None:
-        raise Refused(
-            "expected an episode of a project that is opted in, got one that is not", "remem project add FOLDER"
-        )
+    if (why := outside(projects(db), episode.cwd)) is not None:
+        folder = resolved(Path(episode.cwd or ""))
+        hint = None if folder is None else f"remem project add {shlex.quote(str(folder))}"
+        raise Refused(f"expected an episode of a project that is opted in, got one that {why}", hint)
     alike = likeness(episode, lesson.text)
     if alike < MEET:
         raise Refused(f"expected an episode that resembles the lesson by {MEET} or more, got {alike:.2f}")
@@ -96,17 +102,19 @@ def revoke(
         now: the clock, with a zone.
 
     Raises:
+        KeyRetired: the key withdrew for good.
         Refused: the reason is one that its readers would skip, or names a person, a machine or a secret.
         RememError: no lesson begins so, or several do.
     """
     if reason is not None:
         check_reason(reason, machine)
     with transaction(db):
+        check_not_retired(db)
         subject = find_hash(db, reference)
         lesson = lessons.find_lesson(db, subject)
         records.put_record(db, OwnRecord("revoke", subject, now, reason))
         stopped = lessons.set_state(db, [subject], "dropped", now) > 0
-        lessons.choose(db, subject, explicit=False)
+        lessons.choose_no_more(db, subject)
     return RevokeReport(
         subject, lesson.text if lesson else None, lesson.source if lesson else None, now, reason, stopped
     )

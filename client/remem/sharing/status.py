@@ -5,10 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 
 from remem.memory import holdings, places, records, trust
 from remem.memory.census import LessonCount, events_and_episodes, lesson_counts
 from remem.memory.home import Home
+from remem.memory.intake import unread_bytes
 from remem.memory.places import Equivocation, Place
 from remem.protocol import RULES, Version
 from remem.sharing.files import damaged
@@ -34,8 +36,8 @@ class StatusReport:
         revocations: how many it says.
         denials: how many it says.
         room: what its own file, as it was sealed last, could still take.
-        places: the commons that it knows.
-        inbox_bytes: what waits in the inbox.
+        places: the commons that it pulls from or shares to.
+        inbox_bytes: how many bytes of the inbox were not read yet.
         revokers: how many keys it trusts as revokers.
         followed: how many keys it follows.
         equivocations: keys that sealed two files with one number.
@@ -71,9 +73,11 @@ def status(home: Home, db: sqlite3.Connection) -> StatusReport:
     own = held.pop(key.hex, None)
     said = Counter(record.type for record in records.own_records(db))
     events, episodes = events_and_episodes(db)
-    inbox = [path for path in (home.inbox_path, *home.taken_inboxes()) if path.exists()]
     broken, _strays = damaged(home.commons_path, held)
-    lost = Notice("stored_file", f"{len(broken)} stored files are missing or changed; a pull brings them back")
+    notices = [Notice("rejected_lines", _rejected(path)) for path in home.rejected_files()]
+    if broken:
+        text = f"{len(broken)} stored files are missing or changed; a pull brings them back"
+        notices.append(Notice("stored_file", text))
     return StatusReport(
         key=key.hex,
         origin=key.origin,
@@ -92,10 +96,14 @@ def status(home: Home, db: sqlite3.Connection) -> StatusReport:
             RULES.file_records - (0 if own is None else own.records),
             RULES.file_bytes - (0 if own is None else own.size),
         ),
-        places=places.places(db),
-        inbox_bytes=sum(path.stat().st_size for path in inbox),
+        places=tuple(one for one in places.places(db) if one.pulled or one.shared),
+        inbox_bytes=unread_bytes(home, db),
         revokers=len(trust.trusted(db, "revoker")),
         followed=len(trust.trusted(db, "follow")),
         equivocations=places.equivocations(db),
-        notices=(lost,) if broken else (),
+        notices=tuple(notices),
     )
+
+
+def _rejected(path: Path) -> str:
+    return f"{path} has lines that are no events: mend them, then remem ingest --events, and remove it"

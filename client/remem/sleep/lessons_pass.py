@@ -43,17 +43,25 @@ class Meeting:
 
 @dataclass(slots=True)
 class LessonsReport:
-    """What the pass did: hashes of new lessons and of those that gained, and lessons that were met."""
+    """What the pass did, by the hashes of lessons; each is named once, but for those that were met.
+
+    Attributes:
+        new: lessons that this memory made.
+        now_own: lessons of others, or that were read in, which this memory had met by itself before: its own now.
+        gained: other lessons that gained by an episode, in order.
+        meetings: lessons of others that an episode met.
+    """
 
     new: list[str] = field(default_factory=list)
-    gained: set[str] = field(default_factory=set)
+    now_own: list[str] = field(default_factory=list)
+    gained: list[str] = field(default_factory=list)
     meetings: list[Meeting] = field(default_factory=list)
 
 
 def lessons_pass(db: sqlite3.Connection, now: datetime) -> LessonsReport:
     """Run the pass; the caller owns the transaction."""
     report = LessonsReport()
-    report.gained |= shelf.absorb_repeats(db, now)
+    report.gained += shelf.absorb_repeats(db, now)
     waiting = unabsorbed(db)
     for kind in KNOWN_KINDS:
         group = [episode for episode in waiting if episode.kind == kind]
@@ -61,7 +69,7 @@ def lessons_pass(db: sqlite3.Connection, now: datetime) -> LessonsReport:
         left = _join(db, kind, group, vectors, now, report)
         _found(db, kind, [group[index] for index in left], [vectors[index] for index in left], now, report)
     report.meetings = find_meetings(db)
-    report.gained -= set(report.new)
+    report.gained = sorted({*report.gained}.difference(report.new, report.now_own))
     return report
 
 
@@ -129,8 +137,8 @@ def _join(
             continue
         number, _ = max(near, key=lambda found: (found[1], -found[0]))
         groups.add(number, vector)
-        shelf.join_lesson(db, hashes[number], episode, now)
-        report.gained.add(hashes[number])
+        if shelf.join_lesson(db, hashes[number], episode, now):
+            report.gained.append(hashes[number])
     return left
 
 
@@ -148,11 +156,9 @@ def _found(
         is_enough = kind == "correction" or sum(episode.seen for episode in together) >= REPEATED
         if text is None or not is_enough:
             continue
-        digest, is_new = shelf.found_lesson(db, kind, text, together, now)
-        if is_new:
-            report.new.append(digest)
-        else:
-            report.gained.add(digest)
+        digest, outcome = shelf.found_lesson(db, kind, text, together, now)
+        if outcome != "absorbed":
+            {"new": report.new, "now_own": report.now_own, "gained": report.gained}[outcome].append(digest)
 
 
 def _text(together: Sequence[Episode]) -> str | None:

@@ -20,7 +20,13 @@ READY_PATH: Final = "/readyz"
 router: Final = APIRouter(tags=["about"])
 
 
-@router.get(DESCRIPTOR_PATH, operation_id="descriptor", summary="Say what this commons is", responses=refusals())
+@router.get(
+    DESCRIPTOR_PATH,
+    operation_id="descriptor",
+    summary="Say what this commons is",
+    response_description="The description.",
+    responses=refusals(),
+)
 async def descriptor(request: Request) -> Descriptor:
     """Say which versions this commons speaks, whose it is, and what it asks of who publishes or reads."""
     commons = commons_of(request)
@@ -38,13 +44,25 @@ async def descriptor(request: Request) -> Descriptor:
     )
 
 
-@router.get(HEALTH_PATH, operation_id="health", summary="Say that the process runs", responses=refusals())
+@router.get(
+    HEALTH_PATH,
+    operation_id="health",
+    summary="Say that the process runs",
+    response_description="It runs.",
+    responses=refusals(),
+)
 async def health() -> Health:
     """Answer, which is all that this asks."""
     return Health()
 
 
-@router.get(READY_PATH, operation_id="ready", summary="Say that requests can be served", responses=refusals())
+@router.get(
+    READY_PATH,
+    operation_id="ready",
+    summary="Say that requests can be served",
+    response_description="They can.",
+    responses=refusals(),
+)
 def ready(request: Request) -> Health:
     """Answer once the database does."""
     with commons_of(request).engine.connect() as connection:

@@ -27,7 +27,8 @@ from remem_server.answers import Published, Skipped
 from remem_server.context import commons_of, secret_of
 from remem_server.problems import refusals
 
-PATH: Final = "/commons/{name}.jsonl"
+SUFFIX: Final = ".jsonl"
+PATH: Final = f"/commons/{{name}}{SUFFIX}"
 MEDIA_TYPE: Final = "application/x-ndjson"
 
 _NAME: Final = re.compile(r"[0-9a-f]{64}|[0-9a-f]{16}")

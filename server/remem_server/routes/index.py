@@ -42,8 +42,16 @@ router: Final = APIRouter(tags=["index"])
 def index(
     request: Request,
     response: Response,
-    since: Annotated[int, Query(ge=0, le=CURSOR_MOST, description="Only what changed after this cursor.")] = 0,
-    limit: Annotated[int, Query(ge=1, le=ENTRIES_MOST)] = ENTRIES_MOST,
+    since: Annotated[
+        int,
+        Query(
+            ge=0,
+            le=CURSOR_MOST,
+            description="Only what changed after this cursor; everything, if the commons was restored from a backup "
+            "and has not counted so far.",
+        ),
+    ] = 0,
+    limit: Annotated[int, Query(ge=1, le=ENTRIES_MOST, description="How many at once.")] = ENTRIES_MOST,
 ) -> Response | list[IndexEntry]:
     """List the files that are held, or those that changed since a cursor."""
     commons = commons_of(request)
@@ -59,7 +67,7 @@ def index(
     cursor = page[-1].cursor if page else start
     headers["Remem-Cursor"] = str(cursor)
     if len(entries) > limit:
-        headers["Link"] = f'</commons/index?since={cursor}&limit={limit}>; rel="next"'
+        headers["Link"] = f'<index?since={cursor}&limit={limit}>; rel="next"'
     response.headers.update(headers)
     return [
         IndexEntry(

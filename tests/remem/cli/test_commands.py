@@ -7,10 +7,12 @@ import json
 import os
 import pty
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,8 +21,10 @@ from remem_testkit.command import Ended, Remem
 
 PROGRAM = Path(sys.executable).with_name("remem")
 CONFLICT = "Exit code 125\ndocker: Error response from daemon: Conflict. The container name is already in use."
+MISSING = "Exit code 127\n/bin/bash: line 1: rg: command not found"
+Turn = Callable[[str], str]
 COMMANDS = (
-    "init", "whoami", "login", "project add", "project list", "project remove", "remember", "ingest", "sleep",
+    "init", "whoami", "login", "logout", "project add", "project list", "project remove", "remember", "ingest", "sleep",
     "lessons", "show", "share", "pull", "confirm", "revoke", "withdraw", "check", "status", "trust add", "trust list",
     "trust remove", "export", "import",
 )  # fmt: skip
@@ -32,11 +36,37 @@ def event(session: str, **fields: str) -> str:
     return json.dumps({**whole, **fields}) + "\n"
 
 
-def learned(memory: Remem) -> str:
+def learned(memory: Remem, happened: str = CONFLICT) -> str:
     """Let a memory learn one lesson; return its hash."""
-    assert memory("remember", given=(event("monday") + event("tuesday")).encode()).status == 0
-    assert memory("sleep").status == 0
-    return str(memory("lessons", "--json").document[0]["lesson"]["hash"])
+    said = "".join(event(session, happened=happened) for session in ("monday", "tuesday"))
+    assert memory("remember", given=said.encode()).status == 0
+    return str(memory("sleep", "--json").document["lessons"]["new"][0])
+
+
+def active(memory: Remem) -> list[str]:
+    """Return the hashes of the lessons that a memory has in mind."""
+    return [one["lesson"]["hash"] for one in memory("lessons", "--json").document]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Return an empty folder that is a commons."""
+    folder = tmp_path / "commons"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def turn(memory: Remem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remem_home: Path) -> Turn:
+    """Return a function that turns to the memory of a name, "" for the first, and returns its key."""
+
+    def turn(name: str) -> str:
+        monkeypatch.setenv("REMEM_HOME", str(tmp_path / f"home-of-{name}" if name else remem_home))
+        assert memory("init").status == 0
+        assert memory("project", "add").status == 0
+        return str(memory("whoami", "--json").document["key"])
+
+    return turn
 
 
 # --- help and usage ---
@@ -53,6 +83,48 @@ def test_every_command_explains_itself(remem: Remem, command: str) -> None:
 def test_the_help_lists_every_command_and_no_other(remem: Remem) -> None:
     listed = [line.split()[0] for line in remem("--help").out.partition("Commands:\n")[2].splitlines() if line]
     assert sorted(listed) == sorted({command.split()[0] for command in COMMANDS})
+
+
+# How each command is called so that it prints something; `export` prints lines of JSON by itself.
+CALLS = {
+    "init": "", "whoami": "", "login": "{place}", "logout": "{place}", "project add": "", "project list": "",
+    "project remove": "",
+    "remember": "--kind error --title Bash --happened failed", "ingest": "--events {events}", "sleep": "",
+    "lessons": "", "show": "{lesson}", "share": "{place}", "pull": "{place}", "confirm": "{lesson} --episode {episode}",
+    "revoke": "{lesson}", "withdraw": "{place}", "check": "{file}", "status": "", "trust add": "{key} --as follow",
+    "trust list": "", "trust remove": "{key}", "import": "{lessons}",
+}  # fmt: skip
+
+
+def test_the_calls_are_those_of_every_command() -> None:
+    assert CALLS.keys() == set(COMMANDS) - {"export"}
+
+
+@pytest.mark.parametrize("command", CALLS)
+def test_every_command_that_prints_words_prints_one_json_document_where_it_is_asked_to(
+    memory: Remem, turn: Turn, tmp_path: Path, place: Path, command: str
+) -> None:
+    lesson = learned(memory)
+    key = memory("whoami", "--json").document["key"]
+    assert memory("share", str(place)).status == 0
+    assert memory("export", str(tmp_path / "lessons")).status == 0
+    (tmp_path / "events").write_text(event("friday"))
+    turn("reader")
+    learned(memory, MISSING)
+    memory("share", str(place))
+    memory("pull", str(place))
+    memory("trust", "add", key, "--as", "follow")
+    memory("remember", given=event("thursday").encode())
+    (met,) = memory("sleep", "--json").document["lessons"]["meetings"]
+    values = {
+        "place": place, "events": tmp_path / "events", "lessons": tmp_path / "lessons", "file": place / f"{key}.jsonl",
+        "lesson": lesson, "episode": met["episode"], "key": key,
+    }  # fmt: skip
+    words = [*command.split(), *(word.format(**values) for word in CALLS[command].split())]
+    ended = memory(*words, "--json")
+    assert ended.status == 0, ended
+    assert isinstance(ended.document, dict | list)
+    assert memory(*words).out != ended.out
 
 
 @pytest.mark.parametrize(
@@ -111,6 +183,15 @@ def test_a_folder_of_another_program_is_left_alone(remem: Remem, remem_home: Pat
     assert ended.status == 3
     assert "mail.db" in ended.err
     assert [path.name for path in remem_home.iterdir()] == ["mail.db"]
+
+
+def test_no_command_runs_on_a_library_that_judges_signatures_otherwise(
+    memory: Remem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("remem.protocol.keys.crypto_sign_open", lambda signed, _key: signed[64:])
+    ended = memory("pull", ".")
+    assert ended.status == 1
+    assert "Ed25519" in ended.err
 
 
 # --- the memory ---
@@ -283,6 +364,108 @@ def test_confirm_without_an_episode_names_those_that_met_the_lesson(
     assert memory("confirm", lesson, "--episode", met).status == 0
 
 
+# --- taking back ---
+
+
+def test_who_revokes_an_own_lesson_takes_it_out_of_every_mind(memory: Remem, turn: Turn, place: Path) -> None:
+    lesson = learned(memory)
+    memory("share", str(place))
+    turn("reader")
+    memory("pull", str(place))
+    assert active(memory) == [lesson]
+    turn("")
+    ended = memory("revoke", lesson[:12], "--reason", "the cause was another")
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out.startswith(f"revokes {lesson[:16]}; it leaves with the next share\n")
+    assert active(memory) == []
+    assert memory("share", str(place), "--json").document["revocations"] == 1
+    turn("reader")
+    (stopped,) = memory("pull", str(place), "--json").document["stopped"]
+    assert stopped["hash"] == lesson
+    assert active(memory) == []
+    assert "the cause was another" in memory("show", lesson).out
+
+
+def test_the_revocation_of_another_memory_counts_for_who_trusts_it(memory: Remem, turn: Turn, place: Path) -> None:
+    lesson = learned(memory)
+    memory("share", str(place))
+    warden = turn("warden")
+    memory("pull", str(place))
+    assert memory("revoke", lesson).status == 0
+    assert memory("share", str(place)).status == 0
+    turn("stranger")
+    memory("pull", str(place))
+    assert active(memory) == [lesson]
+    turn("friend")
+    assert memory("trust", "add", warden, "--as", "revoker").status == 0
+    memory("pull", str(place))
+    assert active(memory) == []
+    shown = memory("show", lesson, "--json").document["reading"]
+    assert (shown["state"], shown["cause"], shown["revokers"]) == ("revoked", "revoker", [warden])
+
+
+def test_who_is_back_from_a_backup_shares_again_by_adopting_what_stands(
+    memory: Remem, remem_home: Path, tmp_path: Path, place: Path
+) -> None:
+    first = learned(memory)
+    memory("share", str(place))
+    shutil.copytree(remem_home, tmp_path / "backup")
+    second = learned(memory, MISSING)
+    memory("share", str(place))
+    stood = next(place.glob("*.jsonl")).read_bytes()
+    shutil.rmtree(remem_home)
+    shutil.copytree(tmp_path / "backup", remem_home)
+    assert active(memory) == [first]
+    refused = memory("share", str(place))
+    assert refused.status == 3
+    assert "--adopt" in refused.err
+    assert next(place.glob("*.jsonl")).read_bytes() == stood
+    assert memory("share", str(place), "--adopt").status == 0
+    stands = next(place.glob("*.jsonl")).read_bytes()
+    assert stands != stood
+    assert first.encode() in stands
+    # It is back in the file with what it says, of which this memory knows nothing any more.
+    assert second.encode() in stands
+    assert memory("share", str(place)).status == 0
+
+
+def test_who_withdraws_takes_back_all_and_may_share_again(memory: Remem, turn: Turn, place: Path) -> None:
+    lesson = learned(memory)
+    memory("share", str(place))
+    turn("reader")
+    memory("pull", str(place))
+    turn("")
+    ended = memory("withdraw", str(place))
+    assert (ended.status, ended.err) == (0, "")
+    checked = memory("check", str(next(place.glob("*.jsonl"))), "--json").document
+    assert [(one["type"], one["subject"]) for one in checked["records"]] == [("revoke", lesson)]
+    assert checked["last"] is False
+    turn("reader")
+    memory("pull", str(place))
+    assert active(memory) == []
+    turn("")
+    learned(memory, MISSING)
+    assert memory("share", str(place), "--json").document["lessons"] == 1
+
+
+def test_who_withdraws_for_good_never_shares_again(memory: Remem, place: Path) -> None:
+    lesson = learned(memory)
+    assert memory("share", str(place)).err == ""
+    ended = memory("withdraw", str(place), "--for-good", "--yes")
+    assert (ended.status, ended.err) == (0, "")
+    file = next(place.glob("*.jsonl"))
+    checked = memory("check", str(file), "--json").document
+    assert [(one["type"], one["subject"]) for one in checked["records"]] == [("revoke", lesson)]
+    assert checked["last"] is True
+    stands = file.read_bytes()
+    learned(memory, MISSING)
+    for words in (["share", str(place)], ["share", str(place), "--adopt"]):
+        refused = memory(*words)
+        assert refused.status == 3
+        assert "withdrew for good" in refused.err
+    assert file.read_bytes() == stands
+
+
 # --- the terminal ---
 
 
@@ -343,16 +526,21 @@ def test_completion_is_there_for_every_shell(tmp_path: Path, shell: str) -> None
     assert "remem" in ended.out
 
 
-def test_a_reader_that_closes_early_is_no_error(memory: Remem, tmp_path: Path, remem_home: Path) -> None:
-    done = subprocess.run(
-        ["/bin/sh", "-c", f"{shlex.quote(str(PROGRAM))} --help | head -n 1"],
+@pytest.mark.parametrize("words", [["--help"], ["status"], ["lessons", "--json"]], ids=" ".join)
+def test_a_reader_that_closes_early_is_no_error(memory: Remem, remem_home: Path, words: list[str]) -> None:
+    reading, writing = os.pipe()
+    # It is gone before the first byte comes.
+    os.close(reading)
+    with subprocess.Popen(
+        [PROGRAM, *words],
         env={**os.environ, "REMEM_HOME": str(remem_home)},
-        capture_output=True,
+        stdout=writing,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
-        timeout=60,
-    )
-    assert done.stderr == ""
+    ) as started:
+        os.close(writing)
+        _out, err = started.communicate(timeout=60)
+    assert (started.returncode, err) == (0, "")
 
 
 def on_a_terminal(*words: str, environment: dict[str, str]) -> str:
@@ -376,3 +564,18 @@ def test_long_work_shows_a_bar_on_a_terminal_and_nothing_where_it_is_piped(memor
     memory("remember", given=(event("monday") + event("tuesday")).encode())
     assert "sleeping" in on_a_terminal("sleep", environment={"REMEM_HOME": str(remem_home)})
     assert program("sleep", environment={"REMEM_HOME": str(remem_home)}).err == ""
+
+
+def test_a_pull_shows_a_bar_on_a_terminal_and_nothing_where_it_is_piped(
+    memory: Remem, turn: Turn, tmp_path: Path, place: Path
+) -> None:
+    learned(memory)
+    memory("share", str(place))
+    turn("terminal")
+    assert "pulling" in on_a_terminal(
+        "pull", str(place), environment={"REMEM_HOME": str(tmp_path / "home-of-terminal")}
+    )
+    assert len(active(memory)) == 1
+    turn("pipe")
+    assert program("pull", str(place), environment={"REMEM_HOME": str(tmp_path / "home-of-pipe")}).err == ""
+    assert len(active(memory)) == 1

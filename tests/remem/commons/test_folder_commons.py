@@ -1,5 +1,6 @@
 """A folder as a commons: what it reads, what it writes, and what it leaves alone."""
 
+import errno
 import multiprocessing
 import os
 from collections.abc import Callable
@@ -139,6 +140,60 @@ def test_a_folder_that_is_missing_is_not_made(tmp_path: Path) -> None:
             act()
         assert unreachable.value.exit_code == 4
     assert not (tmp_path / "absent").exists()
+
+
+def acts(commons: FolderCommons) -> list[Callable[[], object]]:
+    return [
+        commons.describe,
+        lambda: commons.index(None),
+        lambda: commons.get(ONE.public.hex),
+        lambda: commons.put(accept(OLD, now=NOW)),
+    ]
+
+
+def told(act: Callable[[], object]) -> Unreachable:
+    with pytest.raises(Unreachable) as unreachable:
+        act()
+    return unreachable.value
+
+
+def test_a_folder_that_is_missing_is_told_from_one_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "link").symlink_to(tmp_path / "absent")
+    for name, got in (("absent", "none"), ("link", "none"), ("file", "a file"), ("file/in", "a file")):
+        for act in acts(FolderCommons(tmp_path / name)):
+            assert told(act).message == f"expected a folder at {tmp_path / name}, got {got}"
+
+
+HOSTS = ("127.0.0.1:7363", "localhost:8000", "localhost", "10.1.2.3", "[::1]:7363", "commons.example", "web:80/x")
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_a_missing_folder_that_is_called_like_a_host_gets_the_hint_of_a_url(tmp_path: Path, name: str) -> None:
+    hint = told(FolderCommons(tmp_path / name).describe).hint
+    assert hint is not None
+    assert hint.startswith("a URL begins with http:// or https://")
+
+
+@pytest.mark.parametrize("name", ["lessons", "a b", "notes.d9", "12:30", "x"])
+def test_another_missing_folder_is_to_be_made_first(tmp_path: Path, name: str) -> None:
+    hint = told(FolderCommons(tmp_path / name).describe).hint
+    assert hint is not None
+    assert "make it first" in hint
+
+
+def test_a_folder_that_may_not_be_read_or_written_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_arguments: object, **_named: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    commons = FolderCommons(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", refuse)
+        assert told(lambda: commons.index(None)).message == f"expected to read {tmp_path}, got permission denied"
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refuse)
+        message = told(lambda: commons.put(accept(OLD, now=NOW))).message
+    assert message == f"expected to write into {tmp_path}, got permission denied"
 
 
 def write_many(folder: Path, numbers: list[int]) -> None:

@@ -3,6 +3,7 @@
 import gzip
 import itertools
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from remem.commons import BadAnswer, CommonsRefused, commons_at
+from remem.commons.failures import no_connection
 from remem.commons.http import HttpCommons, Patience
 from remem.errors import Unreachable, Usage
 from remem.protocol import RULES, Version, accept, digest_of
@@ -20,6 +22,7 @@ from remem_testkit.server import serve
 ONE = key(1)
 NAME = ONE.public.hex
 FILE = file(ONE, [lesson("a build fails")], seal=5)
+SECURE = "https://commons.example"
 PATH = f"/commons/{NAME}.jsonl"
 ENTRY = {"key": NAME, "origin": ONE.public.origin, "seal": 5, "digest": digest_of(FILE), "principal": None}
 
@@ -78,8 +81,7 @@ def test_a_refusal_carries_the_code_of_the_commons_and_a_hint(tmp_path: Path) ->
             commons.put(accept(FILE, now=NOW))
         commons.close()
     assert refused.value.code == "token_missing"
-    assert refused.value.hint is not None
-    assert "remem login" in refused.value.hint
+    assert refused.value.hint == f"ask its operator for a token, then: remem login {server.url}"
 
 
 def test_no_answer_is_unreachable(liar: Liar) -> None:
@@ -88,6 +90,77 @@ def test_no_answer_is_unreachable(liar: Liar) -> None:
         commons.get(NAME)
     assert unreachable.value.exit_code == 4
     commons.close()
+
+
+def test_https_where_there_is_no_tls_is_said_in_words(tmp_path: Path) -> None:
+    with serve(tmp_path) as server:
+        target = server.url.replace("http:", "https:")
+        commons = HttpCommons(target)
+        with pytest.raises(Unreachable) as unreachable:
+            commons.describe()
+        commons.close()
+    assert unreachable.value.message == f"expected https at {target}, got an answer without TLS"
+    assert unreachable.value.hint == "if it has no TLS, its address begins with http://"
+
+
+def test_http_where_there_is_tls_is_said_in_words(liar: Liar, commons: HttpCommons) -> None:
+    # What a server of TLS 1.2 says to whoever does not speak it.
+    liar.answers[PATH] = b"\x15\x03\x01\x00\x02\x02\x46"
+    with pytest.raises(BadAnswer) as bad:
+        commons.get(NAME)
+    assert bad.value.message == f"expected an answer from {liar.url}, got something that is no HTTP"
+    assert bad.value.hint == "if it has TLS, its address begins with https://"
+
+
+def test_a_connection_that_is_closed_without_an_answer_is_said_in_words(liar: Liar, commons: HttpCommons) -> None:
+    liar.answers[PATH] = b""
+    with pytest.raises(BadAnswer) as bad:
+        commons.get(NAME)
+    assert bad.value.message == (
+        f"expected an answer from {liar.url}, got server disconnected without sending a response"
+    )
+
+
+def certificate_failure(why: str) -> ssl.SSLError:
+    error = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    error.verify_message = why
+    return error
+
+
+def tls_failure(reason: str | None) -> ssl.SSLError:
+    error = ssl.SSLError(1, "[SSL] some words (_ssl.c:1006)")
+    if reason is not None:
+        error.reason = reason
+    return error
+
+
+FAILURES = {
+    "a certificate of nobody known": (
+        certificate_failure("self-signed certificate"),
+        f"expected a certificate that is good for {SECURE}, got one that is not: self-signed certificate",
+    ),
+    "a certificate of another host": (
+        certificate_failure("Hostname mismatch, certificate is not valid for 'x'."),
+        (
+            f"expected a certificate that is good for {SECURE},"
+            " got one that is not: hostname mismatch, certificate is not valid for 'x'"
+        ),
+    ),
+    "an alert": (
+        tls_failure("TLSV1_ALERT_PROTOCOL_VERSION"),
+        f"expected https at {SECURE}, got a failure of TLS: tlsv1 alert protocol version",
+    ),
+    "no reason": (tls_failure(None), f"expected https at {SECURE}, got a failure of TLS: no reason"),
+    "no TLS": (tls_failure("RECORD_LAYER_FAILURE"), f"expected https at {SECURE}, got an answer without TLS"),
+    "something else": (OSError(111, "Connection refused"), f"expected an answer from {SECURE}, got connection refused"),
+}
+
+
+@pytest.mark.parametrize(("cause", "message"), FAILURES.values(), ids=FAILURES.keys())
+def test_a_failure_to_connect_is_said_in_words(cause: OSError, message: str) -> None:
+    error = OSError(str(cause))
+    error.__cause__ = cause
+    assert no_connection(SECURE, error).message == message
 
 
 ENDLESS = itertools.repeat(b"x" * 65_536)

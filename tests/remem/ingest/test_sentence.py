@@ -24,7 +24,7 @@ def _read(**fields: str) -> tuple[str, str | None] | None:
 REPORTS = [
     (
         "git says fatal",
-        "Exit code 128\nfatal: pathspec 'x/.gitignore' did not match any files",
+        "Exit code 128\nfatal: pathspec 'tides/march.csv' did not match any files",
         "The Bash tool failed with exit status 128, and git reported: pathspec a path did not match any files.",
     ),
     (
@@ -44,10 +44,10 @@ REPORTS = [
     ),
     (
         "a linter's finding, with its rule and language",
-        ("Exit code 1\n[lint] $ golangci-lint run ./...\n[lint] ERROR task failed\n\n"
-        "a/b.go:9:2: Error return value of `os.Chdir` is not checked (errcheck)\n\t\tos.Chdir(x)\n\t\t^\n1 issues:"),
-        ("The Bash tool failed with exit status 1, and golangci-lint reported in a Go file (errcheck): "
-        "error return value of X is not checked."),
+        ("Exit code 3\n[style] $ golangci-lint run --fast\n\n"
+        "valve.go:9:2: result 0 (bool) of `openValve` is never read (unparam)\n\t\topenValve()\n\t\t^\n1 issues:"),
+        ("The Bash tool failed with exit status 3, and golangci-lint reported in a Go file (unparam): "
+        "result N (bool) of X is never read."),
     ),
     (
         "a compiler's code",
@@ -62,9 +62,9 @@ REPORTS = [
     ),
     (
         "a traceback ends in what was raised",
-        ("Exit code 1\nTraceback (most recent call last):\n  File \"/x/y.py\", line 1, in <module>\n    import yaml\n"
-        "ModuleNotFoundError: No module named 'yaml'"),
-        "The Bash tool failed with exit status 1: ModuleNotFoundError: no module named yaml.",
+        ("Exit code 4\nwriting tides\nTraceback (most recent call last):\n  File \"/x/y.py\", line 8, in tides\n"
+        "    height / span\nZeroDivisionError: division by zero"),
+        "The Bash tool failed with exit status 4: ZeroDivisionError: division by zero.",
     ),
     (
         "a hint is not the fault",
@@ -73,8 +73,8 @@ REPORTS = [
     ),
     (
         "advice behind the fault is left out",
-        "Found 2 matches of the string to replace, but replace_all is false. Use replace_all for all.",
-        "The Bash tool failed: found N matches of the string to replace, but replace_all is false.",
+        "The index of 7 columns does not match the table. Use a narrower index for the table.",
+        "The Bash tool failed: the index of N columns does not match the table.",
     ),
     (
         "a signal says something by itself",
@@ -95,7 +95,7 @@ def test_an_error_is_told_by_the_line_that_names_the_fault(report: str, sentence
         "Exit code 1",
         "Exit code 1\n---\n---",
         "Exit code 1\nfalconry zuqaxi wobbled",
-        "Exit code 1\nlint\tfail\t24s\thttps://example.com\t",
+        "Exit code 1\ntides\tfail\t3m\thttps://example.com\t",
         "Exit code 1\nKeyError: 'customer_id'",
     ],
     ids=["a status alone", "rules", "nothing public", "a table", "a class and a name"],
@@ -105,21 +105,22 @@ def test_an_error_that_says_nothing_to_others_has_no_sentence(report: str) -> No
 
 
 @pytest.mark.parametrize(
-    "report", ["[Request interrupted by user for tool use]", "The user doesn't want to take this action right now."]
+    "report",
+    ["[Interrupted by the user]", "The user doesn't want that.", "This call was declined by the user, who says why."],
 )
 def test_a_call_that_the_person_stopped_is_no_error(report: str) -> None:
     assert _read(kind="error", title="Bash: run it", happened=report) is None
 
 
 def test_only_a_known_tool_is_named() -> None:
-    report = "File has not been read yet. Read it first before writing to it."
+    report = "The file is locked. Close the other program and write it once more."
     assert _read(kind="error", title="Edit: /home/zed/x.py", happened=report) == (
         "error",
-        "The Edit tool failed: file has not been read yet.",
+        "The Edit tool failed: the file is locked.",
     )
     assert _read(kind="error", title="Falconry: x", happened=report) == (
         "error",
-        "A call failed: file has not been read yet.",
+        "A call failed: the file is locked.",
     )
 
 
@@ -144,11 +145,11 @@ def test_a_note_stays_local() -> None:
 CORRECTIONS = [
     (
         "what the person asked against",
-        "no, don't run CI or integration tests, too slow.",
-        "All passing. Let me run the full test suite:",
+        "no, don't delete the old index, the report needs it.",
+        "The tables are copied. Let me drop what nobody reads:",
         (
-            "The person corrected the agent after it offered to run the full test suite; "
-            "they asked it not to run CI or integration tests, too slow."
+            "The person corrected the agent after it offered to drop what nobody reads; "
+            "they asked it not to delete the old index, the report needs it."
         ),
     ),
     (
@@ -165,15 +166,15 @@ CORRECTIONS = [
     ),
     (
         "what the person asked",
-        "can we use our logging framework?",
-        "No logging here.",
-        "The person corrected the agent; they asked: can we use our logging framework.",
+        "where would the second index be written to?",
+        "There are two of them.",
+        "The person corrected the agent; they asked: where would the second index be written to.",
     ),
     (
         "what the person said",
-        "I'll take it from here.",
+        "The upload is twice as slow as it was.",
         "",
-        "The person corrected the agent; they said: I'll take it from here.",
+        "The person corrected the agent; they said: the upload is twice as slow as it was.",
     ),
     (
         "what only the offer says",

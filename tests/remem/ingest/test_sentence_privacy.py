@@ -1,10 +1,11 @@
 """Nothing private survives into a sentence. What is private is planted or collected here, by means of this file.
 
-None of the patterns and word lists that make sentences is used to judge them. Three ways of judging:
+None of the patterns that make sentences is used to judge them. Three ways of judging:
 
 - canaries: words planted into every field and many positions, looked for in the sentence;
 - non-interference: the sentence is the same whichever private word was planted, so it can tell nothing of it;
-- the shared events: every part of their folders, every host, address, session and commit in them.
+- the shared events: every word in them that is not one of the shipped ones, every part of their folders, and the
+  names in them.
 """
 
 from __future__ import annotations
@@ -12,13 +13,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from hashlib import blake2b
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from remem.ingest import names
 from remem.ingest.events import Event, parse_event, read_events
+from remem.ingest.scrub import is_vocabulary
 from remem.ingest.sentence import read_event
 
 CANARIES = [
@@ -186,52 +190,100 @@ def test_the_sentence_is_the_same_whichever_private_word_it_hides(
 
 # --- the shared events ---
 
-# Names that the events hold outside any shape: projects, firms, people, tickets.
-NAMED = """
-    entire entireio entirehq devenv wks troy posthog linear.app dev1 dev2 dev4 dev5 dev10 ong wingman condense
-    shadow checkpoint opencode geminicli claudecode telemetry homebrew caskroom mise bugbot cursor.com
-    test@example.com dev@example.com getorcreateentiresessionid silentlogger tokenusage truncaterunes
+PUBLIC = frozenset().union(
+    names.PROGRAMS, names.SUBCOMMANDS, names.FILES, names.ERROR_NAMES, names.RULES, names.IDENTIFIERS, names.OPTIONS,
+    names.PACKAGES, names.KEYWORDS, names.EXTENSIONS, names.TOOLS, map(str.lower, names.LANGUAGES.values()),
+)  # fmt: skip
+
+# Names of projects, firms, people and their code in those events, found by reading them, by their digests alone.
+# Some of them are ordinary words.
+SALT = b"what a name was"
+NAMED = frozenset(
+    """
+    04e8ed7d31 0fdd57cb66 1328b15bd4 15b6ac0b73 2886efdb3f 2b7cb02a12 37c7d6ec74 397ccb6a68 3ccfd06fbc 4803f257f4
+    506b6cf5a4 5361256166 76820c97f0 7c09c00316 8165f4422b 82ccd2b79d 8e6161ce97 97a7449b0d 9990f2ab9c 9dcea65eb1
+    a2b6b858e6 ac56124bc6 ade87cefda b5f6e6674d b7a59343de b93e05b13a c4ffb6c681 d7a3ad3098 d815567ecf db77e03f36
+    e3a0618ff8 f33835be9e f6392288a0
 """.split()
+)
 
 
-def _private_tokens(event: Event) -> set[str]:
-    """Collect what an event holds of its machine, by plain splitting."""
+def _squashed(word: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", word.lower())
+
+
+SQUASHED_PUBLIC = frozenset(map(_squashed, PUBLIC))
+
+
+def _is_named(word: str) -> bool:
+    return blake2b(word.encode(), digest_size=5, key=SALT).hexdigest() in NAMED
+
+
+def _inside(word: str) -> Iterator[str]:
+    """Return a word and all runs of at least four letters in it, as a name may be part of a longer word."""
+    yield word
+    for start in range(len(word) - 3):
+        for end in range(start + 4, len(word) + 1):
+            yield word[start:end]
+
+
+def _is_ordinary(word: str) -> bool:
+    """Tell whether a word is shipped, so that everybody's sentences may hold it."""
+    return is_vocabulary(word) or word in SQUASHED_PUBLIC or re.fullmatch(names.CODE, word.upper()) is not None
+
+
+def _fields(event: Event) -> list[str]:
+    said = (event.title, event.happened, event.said, event.agent_did, event.expected, event.text)
+    return [*filter(None, said), event.cwd or "", event.session or ""]
+
+
+def _words(text: str) -> set[str]:
+    """Split a text into all its words, by plain splitting: paths by their parts, identifiers whole and by theirs."""
     found = set()
-    for part in re.split(r"[/\\]", event.cwd or ""):
-        found |= {part.lower(), part.lower().lstrip(".")}
-    found.add((event.session or "").lower())
-    for text in (event.title, event.happened, event.said, event.agent_did):
-        for token in (text or "").split():
-            if "/" in token or "@" in token or "\\" in token:
-                found |= {
-                    piece.lower()
-                    for piece in re.split(r"[/\\@:\s'\"`()<>,;\[\]]+", token)
-                    if "." in piece or "-" in piece
-                }
-            found |= set(re.findall(r"[0-9a-f]{7,}", token.lower()))
-    # "exit status 1" has a digit that a folder may be called, too.
-    return {token.strip(".:,") for token in found if len(token) > 1 and not token.isdigit()} - {""}
+    for part in re.split(r"[^\w.-]+", text):
+        found |= {_squashed(part), *re.findall(r"[a-z]+[0-9]*", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", part).lower())}
+    return {word for word in found if len(word) > 1 and not word.isdigit()}
 
 
-def test_no_part_of_a_folder_and_no_name_of_the_shared_events_survives(shared_dir: Path) -> None:
+@pytest.fixture(scope="module")
+def told(shared_dir: Path) -> list[tuple[Event, str]]:
+    """Return the shared events that become a sentence, each with it."""
     with (shared_dir / "events" / "events.jsonl").open("rb") as stream:
         events = [event for _, event in read_events(stream) if isinstance(event, Event)]
     assert len(events) == 117
-    sentences = 0
-    for event in events:
-        reading = read_event(event)
-        if reading is None or reading.sentence is None:
-            continue
-        sentences += 1
-        low = reading.sentence.lower()
-        tokens = {word.strip("().,:;'?") for word in low.split()}
-        hit = _private_tokens(event) & tokens
-        # What every repository has is no name of this one.
-        assert hit <= {".gitignore", "gitignore", "git"}, (hit, reading.sentence)
-        for name in NAMED:
-            assert name not in tokens, (name, reading.sentence)
+    readings = [(event, read_event(event)) for event in events]
+    found = [(event, reading.sentence) for event, reading in readings if reading and reading.sentence]
+    assert len(found) >= 97
+    return found
+
+
+def test_no_word_of_the_shared_events_survives_that_is_not_shipped_not_even_inside_another(
+    told: list[tuple[Event, str]],
+) -> None:
+    private = {word for event, _ in told for text in _fields(event) for word in _words(text)}
+    private = {word for word in private if not _is_ordinary(word)}
+    assert len(private) > 500
+    for event, sentence in told:
+        for word in sentence.lower().split():
+            if not (is_vocabulary(word.strip("(),:;.?")) or _is_ordinary(_squashed(word))):
+                assert private.isdisjoint(_inside(_squashed(word))), (word, sentence)
+        # Of the event's own folder, ordinary words neither.
+        assert _words(event.cwd or "").isdisjoint(map(_squashed, sentence.split())), sentence
+
+
+def test_no_name_of_the_shared_events_survives_in_any_sentence(told: list[tuple[Event, str]]) -> None:
+    # Each of the names is there to be kept out.
+    words = {word for event, _ in told for text in _fields(event) for word in _words(text)}
+    assert sum(map(_is_named, words)) >= 28
+    for _, sentence in told:
+        for word in map(_squashed, sentence.split()):
+            assert not any(map(_is_named, _inside(word))), (word, sentence)
+
+
+def test_no_path_address_commit_or_long_number_survives_in_any_sentence(told: list[tuple[Event, str]]) -> None:
+    for _, sentence in told:
+        low = sentence.lower()
         assert "/" not in low.replace("encoding/json", "")
         assert "@" not in low
         assert not re.search(r"\b(?=\w*\d)[0-9a-f]{7,}\b", low)
         assert not re.search(r"\d{4,}", low)
-    assert sentences >= 97

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 import sys
@@ -143,6 +144,18 @@ def test_what_is_open_to_others_is_closed_and_told(tmp_path: Path) -> None:
     assert home.key_path.stat().st_mode & 0o777 == 0o600
     assert home.path.stat().st_mode & 0o777 == 0o700
     assert tighten(home) == []
+
+
+def test_spare_files_of_processes_that_died_are_removed_an_hour_later(tmp_path: Path) -> None:
+    home = Home.create(tmp_path / "home")
+    old, fresh = home.path / ".config.toml.12345", home.path / ".identity.key.0123456789abcdef"
+    for spare in (old, fresh):
+        spare.write_text("secret")
+    os.utime(old, (0, 0))
+    Home.open(home.path)
+    assert not old.exists()
+    assert fresh.exists()
+    assert home.config_path.exists()
 
 
 def test_the_home_is_named_by_the_environment_or_lies_in_the_users_home(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -13,7 +14,7 @@ import pytest
 from remem.memory import intake as module
 from remem.memory.events import counts
 from remem.memory.home import Home
-from remem.memory.intake import GRACE, take_in_file, take_in_inbox
+from remem.memory.intake import GRACE, take_in_file, take_in_inbox, unread_bytes
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -97,6 +98,72 @@ def test_a_last_line_that_never_got_its_rest_is_told_in_the_end(home: Home, db: 
     assert take_in_inbox(home, db, NOW).rejected == []
     assert [error.code for _, error in take_in_inbox(home, db, NOW + GRACE).rejected] == ["event_syntax"]
     assert home.taken_inboxes() == []
+
+
+BAD = [b"nonsense\n", b'{"kind":"note"}\n', b"\xff\xfe\n", b'{"kind":' + b"x" * 200_000 + b"\n"]
+
+
+def _rejected(home: Home) -> list[bytes]:
+    return [path.read_bytes() for path in home.rejected_files()]
+
+
+def test_lines_that_are_no_events_are_kept_as_they_came(home: Home, db: sqlite3.Connection) -> None:
+    home.inbox_path.write_bytes(_note("a") + BAD[0] + b"\n" + _note("b") + BAD[1] + BAD[2])
+    with home.inbox_path.open("ab") as agent:
+        assert [number for number, _error in take_in_inbox(home, db, NOW).rejected] == [2, 5, 6]
+        agent.write(_note("c") + BAD[3] + b"the end")
+    assert [number for number, _error in take_in_inbox(home, db, NOW).rejected] == [8]
+    assert _rejected(home) == []
+    assert [number for number, _error in take_in_inbox(home, db, NOW + GRACE).rejected] == [9]
+    assert home.taken_inboxes() == []
+    assert _rejected(home) == [b"".join(BAD) + b"the end"]
+    assert home.rejected_files()[0].stat().st_mode & 0o777 == 0o600
+    assert _texts(db) == ["a", "b", "c"]
+
+
+def test_what_was_rejected_can_be_mended_and_taken_in(home: Home, db: sqlite3.Connection) -> None:
+    home.inbox_path.write_bytes(_note("a") + b'{"kind":"note","txt":"b"}\n')
+    for hours in range(3):
+        take_in_inbox(home, db, NOW + hours * GRACE)
+    (path,) = home.rejected_files()
+    path.write_bytes(path.read_bytes().replace(b"txt", b"text"))
+    assert take_in_file(db, path, NOW).new == 1
+    assert _texts(db) == ["a", "b"]
+
+
+@pytest.mark.parametrize("step", ["fsync", "unlink"])
+def test_a_crash_while_bad_lines_are_put_aside_loses_none(
+    step: str, home: Home, db: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.inbox_path.write_bytes(_note("a") + b"".join(BAD))
+    take_in_inbox(home, db, NOW)
+
+    def crash(*_arguments: object, **_named: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os if step == "fsync" else Path, step, crash)
+        with pytest.raises(KeyboardInterrupt):
+            take_in_inbox(home, db, NOW + GRACE)
+    take_in_inbox(home, db, NOW + GRACE)
+    assert _rejected(home) == [b"".join(BAD)]
+    assert home.taken_inboxes() == []
+    # What the owner has removed does not come back.
+    home.rejected_files()[0].unlink()
+    take_in_inbox(home, db, NOW + 2 * GRACE)
+    assert _rejected(home) == []
+
+
+def test_only_what_was_not_taken_in_yet_is_unread(home: Home, db: sqlite3.Connection) -> None:
+    assert unread_bytes(home, db) == 0
+    home.inbox_path.write_bytes(_note("a") + b"{")
+    assert unread_bytes(home, db) == len(_note("a")) + 1
+    take_in_inbox(home, db, NOW)
+    assert unread_bytes(home, db) == 1
+    home.inbox_path.write_bytes(_note("b"))
+    assert unread_bytes(home, db) == 1 + len(_note("b"))
+    take_in_inbox(home, db, NOW + GRACE)
+    assert unread_bytes(home, db) == 0
 
 
 @pytest.mark.parametrize("step", ["take_inbox", "add_events", "note_batch"])

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from remem.errors import RememError
 from remem.ingest.events import Event
-from remem.ingest.sentence import Reading
+from remem.ingest.sentence import Telling
 from remem.memory.episodes import Episode, add_episode, episodes, get_episode, members, unabsorbed
 from remem.memory.events import Unread, add_event
 from remem.memory.lessons import (
@@ -21,6 +22,7 @@ from remem.memory.lessons import (
     add_received,
     add_received_many,
     choose,
+    choose_no_more,
     find_lesson,
     found_lesson,
     get_lesson,
@@ -51,7 +53,7 @@ def _episode(db: sqlite3.Connection, name: str, at: datetime = NOW, sentence: st
     event = Event(kind="error", raw="{}", title=name, at=at)
     add_event(db, event, at)
     stamp = at.strftime("%Y-%m-%dT%H:%M:%SZ")
-    episode = add_episode(db, Reading("error", name, sentence), Unread(0, event, event.identity, stamp, stamp))
+    episode = add_episode(db, Telling("error", name, sentence), Unread(0, event, event.identity, stamp, stamp))
     return get_episode(db, episode)
 
 
@@ -63,8 +65,8 @@ def _get(db: sqlite3.Connection, text: str = TEXT) -> Lesson:
 
 def test_a_lesson_begins_with_1_and_gains_half_for_each_time_it_is_met(db: sqlite3.Connection) -> None:
     group = [_episode(db, "a"), _episode(db, "b")]
-    digest, is_new = found_lesson(db, "error", TEXT, group, NOW)
-    assert is_new
+    digest, outcome = found_lesson(db, "error", TEXT, group, NOW)
+    assert outcome == "new"
     assert (_get(db).seen, _get(db).strength) == (2, 1.5)
     join_lesson(db, digest, _episode(db, "c"), LATER)
     assert (_get(db).seen, _get(db).strength, _get(db).updated) == (3, 2.0, LATER)
@@ -82,8 +84,8 @@ def test_a_repeat_of_an_episode_is_absorbed_once(db: sqlite3.Connection) -> None
 
 def test_what_says_the_same_is_one_lesson(db: sqlite3.Connection) -> None:
     first, _ = found_lesson(db, "error", TEXT, [_episode(db, "a"), _episode(db, "b")], NOW)
-    second, is_new = found_lesson(db, "error", TEXT.upper(), [_episode(db, "c")], LATER)
-    assert (first, is_new) == (second, False)
+    second, outcome = found_lesson(db, "error", TEXT.upper(), [_episode(db, "c")], LATER)
+    assert (first, outcome) == (second, "gained")
     assert _get(db).seen == 3
     assert lesson_of(db, episodes(db)[0].id) == first
 
@@ -118,12 +120,18 @@ def test_a_received_lesson_is_weak_and_never_replaces_ones_own(db: sqlite3.Conne
     assert (_get(db, other).source, _get(db, other).text, _get(db, other).received) == ("own", other, LATER)
 
 
-@pytest.mark.parametrize(("met", "source"), [(-1, "own"), (1, "received")], ids=["met before", "met afterwards"])
-def test_a_received_lesson_that_was_met_before_becomes_ones_own(met: int, source: str, db: sqlite3.Connection) -> None:
+@pytest.mark.parametrize(
+    ("met", "source", "outcome"),
+    [(-1, "own", "now_own"), (1, "received", "gained")],
+    ids=["met before", "met afterwards"],
+)
+def test_a_received_lesson_that_was_met_before_becomes_ones_own(
+    met: int, source: str, outcome: str, db: sqlite3.Connection
+) -> None:
     digest = lesson_hash("error", TEXT)
     add_received(db, digest, "error", TEXT, NOW)
     group = [_episode(db, name, NOW + timedelta(hours=met)) for name in ("a", "b")]
-    assert found_lesson(db, "error", TEXT, group, LATER) == (digest, False)
+    assert found_lesson(db, "error", TEXT, group, LATER) == (digest, outcome)
     lesson = _get(db)
     assert (lesson.source, lesson.seen, lesson.strength) == (source, 3, 1.5)
 
@@ -141,12 +149,13 @@ def test_a_veto_is_for_ever(db: sqlite3.Connection) -> None:
     digest = lesson_hash("error", TEXT)
     veto(db, digest, NOW, "not true")
     assert not add_received(db, digest, "error", TEXT, NOW)
-    assert found_lesson(db, "error", TEXT, [_episode(db, "a"), _episode(db, "b")], NOW) == (digest, False)
+    assert found_lesson(db, "error", TEXT, [_episode(db, "a"), _episode(db, "b")], NOW) == (digest, "absorbed")
     assert _get(db).state == "vetoed"
     before = _get(db)
-    join_lesson(db, digest, _episode(db, "c"), LATER)
+    assert found_lesson(db, "error", TEXT, [_episode(db, "d")], LATER) == (digest, "absorbed")
+    assert not join_lesson(db, digest, _episode(db, "c"), LATER)
     _episode(db, "a", LATER)
-    absorb_repeats(db, LATER)
+    assert absorb_repeats(db, LATER) == set()
     set_state(db, [digest], "active", LATER)
     assert _get(db) == before
     assert lessons(db) == []
@@ -175,10 +184,15 @@ def test_the_strongest_come_first_and_can_be_chosen_by_kind_and_source(db: sqlit
     assert [lesson.kind for lesson in lessons(db, kind="error")] == ["error"]
     assert [lesson.kind for lesson in lessons(db, source="received")] == ["surprise"]
     assert lessons(db)[0].strength == 5.5
-    choose(db, "0" * 32)
-    assert lessons(db)[0].explicit
-    choose(db, "0" * 32, explicit=False)
-    assert not lessons(db)[0].explicit
+
+
+def test_a_choice_is_kept_until_it_is_taken_back_and_to_insist_is_more(db: sqlite3.Connection) -> None:
+    add_received(db, lesson_hash("error", TEXT), "error", TEXT, NOW)
+    found = []
+    for act in (choose, partial(choose, insisted=True), choose, choose_no_more):
+        act(db, lesson_hash("error", TEXT))
+        found.append((_get(db).explicit, _get(db).insisted))
+    assert found == [(True, False), (True, True), (True, True), (False, False)]
 
 
 def test_meetings_are_of_received_lessons_that_are_active(db: sqlite3.Connection) -> None:
@@ -196,7 +210,7 @@ def test_an_event_that_fails_in_another_way_is_another_episode(db: sqlite3.Conne
     add_event(db, event, NOW)
     stamp = "2026-03-01T12:00:00Z"
     source = Unread(0, event, event.identity, stamp, stamp)
-    ids = [add_episode(db, Reading("error", gist, None), source) for gist in ("one", "other", "one")]
+    ids = [add_episode(db, Telling("error", gist, None), source) for gist in ("one", "other", "one")]
     assert ids[0] == ids[2] != ids[1]
     assert {episode.gist: episode.seen for episode in episodes(db)} == {"one": 2, "other": 1}
     assert [episode.id for episode in episodes(db, [ids[1], "none"])] == [ids[1]]

@@ -39,6 +39,35 @@ def test_a_place_is_known_by_what_was_noted_about_it(db: sqlite3.Connection) -> 
     assert places.place(db, TWO).own is None
 
 
+def test_what_is_on_its_way_to_a_place_may_lie_there_until_it_is_known_not_to(db: sqlite3.Connection) -> None:
+    with transaction(db):
+        places.note_sent(db, ONE, NOW)
+    assert places.place(db, ONE) == Place(ONE, shared=NOW)
+    with transaction(db):
+        places.note_not_there(db, ONE)
+    assert places.place(db, ONE) == Place(ONE)
+    with transaction(db):
+        places.note_shared(db, ONE, 7, NOW)
+        places.note_not_there(db, ONE)
+    assert places.place(db, ONE) == Place(ONE, shared=NOW, shared_seal=7)
+
+
+def test_of_a_forgotten_place_only_the_keys_of_first_contact_stay(db: sqlite3.Connection) -> None:
+    with transaction(db):
+        assert not places.forget(db, ONE)
+        for target in (ONE, TWO):
+            places.note_pulled(db, target, "mark", NOW)
+            places.note_shared(db, target, 7, NOW)
+            places.note_own(db, target, Version(6, "d"))
+            places.admit(db, target, {"a": "p"}, whole=True)
+        places.meet(db, ONE, ("a", "b"))
+        assert places.forget(db, ONE)
+        assert places.forget(db, TWO)
+        assert not places.forget(db, ONE)
+    assert places.places(db) == (Place(ONE, keys=("a", "b")),)
+    assert names(db) == set()
+
+
 def names(db: sqlite3.Connection) -> set[tuple[str, str, str]]:
     return {(one.key, one.commons, one.principal) for one in places.admissions(db)}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from remem.errors import RememError
-from remem.memory.projects import add_project, project_of, projects, remove_project
+from remem.memory.projects import add_project, outside, project_of, projects, remove_project
 from remem.memory.store import open_store
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -69,6 +69,20 @@ PLACES = [
 def test_an_event_belongs_to_the_innermost_project_that_contains_it(cwd: str | None, expected: str | None) -> None:
     found = project_of([Path("/w/app"), Path("/w/app/sub"), Path("/v")], cwd)
     assert found == (None if expected is None else Path(expected))
+
+
+OUTSIDE = [
+    ("no path", None, "names no folder"),
+    ("an empty path", "", "names no folder"),
+    ("no absolute path", "app/src", "names a folder by no absolute path"),
+    ("another folder", "/w/other", "is from a folder that is in no project that is opted in"),
+    ("a folder of a project", "/w/app/src", None),
+]
+
+
+@pytest.mark.parametrize(("cwd", "why"), [row[1:] for row in OUTSIDE], ids=[row[0] for row in OUTSIDE])
+def test_why_something_is_in_no_project_is_said(cwd: str | None, why: str | None) -> None:
+    assert outside([Path("/w/app")], cwd) == why
 
 
 def test_a_link_out_of_a_project_is_not_in_it(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ def test_a_key_is_trusted_in_the_roles_that_it_was_given(db: sqlite3.Connection)
         (A, "follow", None),
         (B, "revoker", "https://one.example"),
     ]
+    assert [one.key for one in trust.everything(db, "revoker")] == [B]
 
 
 def test_what_the_owner_removed_is_not_pinned_again(db: sqlite3.Connection) -> None:

@@ -237,6 +237,11 @@ def test_a_time_a_day_ahead_is_accepted() -> None:
     accept(forge.sealed([confirmation(1, at=format_time(AHEAD))], at=format_time(AHEAD)), now=NOW)
 
 
+def test_a_clock_without_a_zone_is_a_mistake_of_the_caller() -> None:
+    with pytest.raises(ValueError, match="expected a clock with a zone, got one without"):
+        accept(FILE, now=NOW.replace(tzinfo=None))
+
+
 def test_the_clock_may_be_of_any_zone() -> None:
     elsewhere = NOW.astimezone(timezone(timedelta(hours=-7)))
     data = forge.sealed([confirmation(1, at=format_time(AHEAD))])

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -63,11 +64,12 @@ def test_every_file_is_a_line_or_a_protocol_error(folder: str, files: int, read:
 def test_no_file_is_a_record_or_a_file_of_ours(folder: str, shared_dir: Path) -> None:
     for name, line in lines_of(shared_dir / "vectors" / "jsontestsuite" / folder):
         for data in (line, line + b"\n"):
-            with pytest.raises(ProtocolError):
-                parse_record(data)
-            with pytest.raises(ProtocolError):
-                accept(data, now=NOW)
-            assert name
+            for read in (parse_record, partial(accept, now=NOW)):
+                try:
+                    read(data)
+                except ProtocolError:
+                    continue
+                pytest.fail(f"expected a ProtocolError for {name}, got a record or a file")
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ from remem.protocol.state import (
     TRANSITIONS,
     Admission,
     Cause,
-    Event,
     Evidence,
     Policy,
     Reading,
     State,
+    StateEvent,
     Statement,
     event_between,
     lesson_state,
@@ -383,7 +383,7 @@ def in_state(state: State) -> tuple[Sequence[Statement], Policy]:
         for (before, event), after in TRANSITIONS.items()
     ],
 )
-def test_every_row_of_the_table_happens(before: State, event: Event, after: State) -> None:
+def test_every_row_of_the_table_happens(before: State, event: StateEvent, after: State) -> None:
     one, two = read(*in_state(before)), read(*in_state(after))
     assert (one.state, event_between(one, two), two.state) == (before, event, after)
 

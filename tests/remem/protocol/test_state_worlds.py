@@ -16,10 +16,10 @@ from remem.protocol.keys import SigningKey
 from remem.protocol.state import (
     TRANSITIONS,
     Cause,
-    Event,
     Evidence,
     Policy,
     State,
+    StateEvent,
     Statement,
     event_between,
     lesson_state,
@@ -200,7 +200,7 @@ def test_time_alone_only_takes_a_lesson_from_common_to_fading_to_removed(
     for step in steps:
         world.now += step
         after = world.read()
-        assert event_between(before, after) in {None, Event.LAPSED, Event.EXPIRED}
+        assert event_between(before, after) in {None, StateEvent.LAPSED, StateEvent.EXPIRED}
         if before.state in {State.CANDIDATE, State.REVOKED, State.REMOVED}:
             assert after == before
         before = after

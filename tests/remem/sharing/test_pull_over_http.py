@@ -7,17 +7,19 @@ from typing import Any
 
 import pytest
 
-from remem.commons import BadAnswer
+from remem.commons import BadAnswer, CommonsRefused
 from remem.errors import Unreachable
 from remem.memory import holdings, places, trust
 from remem.protocol import RULES, State, digest_of, lesson_hash
 from remem.sharing.speak import confirm, distrust_key, revoke, trust_key
 from remem_server import tokens
+from remem_server.accept import accept_file
 from remem_server.database import writing
 from remem_testkit.files import NOW, file, key, lesson, sentence
 from remem_testkit.liars import Liar, answer, lying
 from remem_testkit.memories import MACHINE, Memory
 from remem_testkit.server import ServedCommons, serve
+from remem_testkit.wire import relayed
 
 TEXT = sentence(1)
 HASH = lesson_hash("error", TEXT)
@@ -73,6 +75,26 @@ def test_a_lesson_goes_through_a_commons_to_a_reader(memory: Callable[[int], Mem
     again = reader.pull(server.url)
     assert again.unchanged
     assert again.bytes == 0
+
+
+def test_a_second_pull_with_nothing_new_asks_for_the_descriptor_and_gets_one_304(
+    reader: Memory, server: ServedCommons
+) -> None:
+    for number in range(30):
+        data = file(key(100 + number), [lesson(sentence(one)) for one in range(20)])
+        name = key(100 + number).public.hex
+        accept_file(server.engine, data, name=name, secret=server.token(), token_needed=True, now=NOW)
+    with relayed(server.url) as relay:
+        assert len(reader.pull(relay.url).taken) == 30
+        assert (len(relay.requests), relay.statuses) == (32, [200] * 32)
+        first = relay.bytes
+        relay.forget()
+        assert reader.pull(relay.url).unchanged
+        descriptor, index = relay.requests
+        assert descriptor == "GET /.well-known/remem"
+        assert index.startswith("GET /commons/index")
+        assert relay.statuses == [200, 304]
+        assert relay.bytes < 3_000 < first / 30
 
 
 def test_a_key_whose_token_is_revoked_is_admitted_no_more(
@@ -167,6 +189,44 @@ def test_a_key_that_comes_later_is_reported_and_not_trusted(reader: Memory, liar
     assert trust.trusted(reader.db, "revoker") == {A.public.hex}
     trust_key(reader.home, reader.db, B.public.hex, "revoker", now=NOW)
     assert reader.pull(liar.url).notices == ()
+
+
+REFUSALS = {
+    "that wants a token": answer(b'{"code":"token_missing"}', "401 Unauthorized"),
+    "that is broken": answer(b"", "500 Internal Server Error"),
+    "that answers garbage": answer(b"<html>no</html>"),
+    "that has no index": answer(b"", "404 Not Found"),
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS.keys())
+def test_a_commons_is_not_met_before_it_has_listed_anything(reader: Memory, liar: Liar, refusal: bytes) -> None:
+    liar.say("/.well-known/remem", descriptor(A.public.hex))
+    honest, liar.answers["/commons/index"] = liar.answers["/commons/index"], refusal
+    with pytest.raises((BadAnswer, CommonsRefused, Unreachable)):
+        reader.pull(liar.url)
+    assert places.places(reader.db) == ()
+    assert trust.everything(reader.db) == ()
+    liar.answers["/commons/index"] = honest
+    assert reader.pull(liar.url).pinned == (A.public.hex,)
+
+
+def test_keys_that_a_pull_without_an_end_pinned_are_told_by_the_next(
+    reader: Memory, liar: Liar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    liar.say("/.well-known/remem", descriptor(A.public.hex, B.public.hex))
+
+    def die(*_arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("remem.sharing.intake.Intake.add", die)
+        with pytest.raises(KeyboardInterrupt):
+            reader.pull(liar.url)
+    assert trust.trusted(reader.db, "revoker") == {A.public.hex, B.public.hex}
+    distrust_key(reader.home, reader.db, B.public.hex, now=NOW)
+    assert reader.pull(liar.url).pinned == (A.public.hex,)
+    assert reader.pull(liar.url).pinned == ()
 
 
 def test_what_the_owner_declined_is_not_pinned_by_another_commons(reader: Memory, liar: Liar) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import os
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -19,7 +20,8 @@ from remem.memory.store import transaction
 from remem.protocol import RULES, OriginFile, Version, accept, digest_of, lesson_hash
 from remem.protocol.times import unix_seconds
 from remem.sharing import share as acts
-from remem.sharing.share import ForeignSeal, KeyRetired, withdraw
+from remem.sharing.seal import KeyRetired
+from remem.sharing.share import ForeignSeal, withdraw
 from remem.sharing.speak import revoke
 from remem_testkit.files import NOW, draft_file, file, lesson, revocation
 from remem_testkit.memories import MACHINE, Memory
@@ -91,14 +93,37 @@ def test_choosing_does_not_open_a_project(memory: Callable[[int], Memory], folde
     assert [held.code for held in report.held_back] == ["project"]
 
 
+PLACES = {
+    "an episode without a folder": (None, "an episode of it names no folder"),
+    "an episode of a folder without a beginning": ("src/app", "an episode of it names a folder by no absolute path"),
+    "an episode of another folder": (
+        "/srv/elsewhere", "an episode of it is from a folder that is in no project that is opted in",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("cwd", "reason"), PLACES.values(), ids=PLACES.keys())
+def test_why_an_episode_keeps_a_lesson_here_is_said(
+    memory: Callable[[int], Memory], folder: Path, cwd: str | None, reason: str
+) -> None:
+    one = memory(1)
+    one.learn(TEXT)
+    with transaction(one.db):
+        one.db.execute("UPDATE episodes SET cwd = ?", (cwd,))
+    (held,) = one.share(folder).held_back
+    assert (held.code, held.reasons) == ("project", (reason,))
+
+
 def test_a_lesson_of_others_is_never_published_as_ones_own(memory: Callable[[int], Memory], folder: Path) -> None:
     (learned,) = memory(1).learn(TEXT)
     memory(1).share(folder)
     memory(2).pull(folder)
     memory(2).share(folder)
     assert said(stored(memory(2), folder)) == []
-    with pytest.raises(Refused):
+    with pytest.raises(Refused) as refused:
         memory(2).share(folder, also=[learned])
+    assert refused.value.hint is not None
+    assert f"remem confirm {learned[:16]} --episode" in refused.value.hint
 
 
 def test_a_rehearsal_shows_the_bytes_that_leave_and_changes_nothing(
@@ -266,9 +291,30 @@ def test_one_target_that_is_away_does_not_keep_the_file_from_another(
 def test_where_no_target_answers_nothing_is_sealed(memory: Callable[[int], Memory], tmp_path: Path) -> None:
     one = memory(1)
     one.learn(TEXT)
-    with pytest.raises(Unreachable):
+    with pytest.raises(Unreachable) as unreachable:
         one.share(tmp_path / "absent")
+    assert unreachable.value.hint == "a folder is not made for you: make it first"
     assert records.newest_seal(one.db) is None
+
+
+def test_what_helps_is_told_target_by_target(memory: Callable[[int], Memory], folder: Path, tmp_path: Path) -> None:
+    one = memory(1)
+    one.learn(TEXT)
+    report = one.share(tmp_path / "127.0.0.1:7363", folder)
+    assert [result.hint is not None and "http://" in result.hint for result in report.results] == [True, False]
+
+
+def test_what_a_writer_that_died_left_behind_is_swept_at_both_ends(
+    memory: Callable[[int], Memory], folder: Path
+) -> None:
+    one = memory(1)
+    one.learn(TEXT)
+    left = [place / f".{one.name}.{'0' * 16}.tmp" for place in (one.home.commons_path, folder)]
+    for path in left:
+        path.write_bytes(b"a part")
+        os.utime(path, (0, 0))
+    one.share(folder)
+    assert not any(path.exists() for path in left)
 
 
 def test_a_seal_is_logged_and_kept_before_it_is_sent(

@@ -7,6 +7,7 @@ import pytest
 
 from remem.errors import RememError
 from remem.protocol import RULES, State, lesson_hash
+from remem.protocol.times import unix_seconds
 from remem.sharing.show import ShownRecord, check_file, show
 from remem.sharing.speak import confirm, revoke, trust_key
 from remem.sharing.status import status
@@ -61,6 +62,50 @@ def test_every_line_about_a_lesson_is_shown_with_its_verdict(reader: Memory, fol
     assert [(one.key, one.dropped) for one in report.receipts] == [(A.public.hex, False)]
     assert report.local is not None
     assert report.local.source == "received"
+
+
+def test_who_published_comes_first_then_who_confirmed_then_who_revoked(reader: Memory, folder: Path) -> None:
+    files = [
+        file(A, [revocation(HASH), confirmation(HASH)]),
+        file(B, [lesson(TEXT), revocation(HASH)]),
+        file(C, [confirmation(HASH), lesson(TEXT)]),
+        file(D, [lesson(TEXT)]),
+    ]
+    put_files(folder, files)
+    reader.pull(folder)
+    shown = show(reader.home, reader.db, HASH, now=NOW).records
+    expected = {"lesson": (B, C, D), "confirm": (A, C), "revoke": (A, B)}
+    assert [(record.type, record.key) for record in shown] == [
+        (kind, name) for kind, who in expected.items() for name in sorted(one.public.hex for one in who)
+    ]
+
+
+def test_what_this_memory_revokes_is_said_to_be_revoked_by_it(reader: Memory, folder: Path) -> None:
+    put_files(folder, [file(A, [lesson(TEXT)])])
+    reader.pull(folder)
+    revoke(reader.db, HASH, reason=None, machine=MACHINE, now=NOW)
+
+    def why() -> str:
+        return show(reader.home, reader.db, HASH, now=NOW).why
+
+    assert why() == "revoked by this memory"
+    trust_key(reader.home, reader.db, B.public.hex, "revoker", now=NOW)
+    put_files(folder, [file(B, [revocation(HASH)])])
+    reader.pull(folder)
+    name = B.public.hex[:16]
+    assert why() == f"revoked by this memory and by {name}, whom it trusts as a revoker"
+    put_files(folder, [file(A, [], seal=unix_seconds(NOW) + 1)])
+    reader.pull(folder)
+    assert why() == f"no publication stands, and it is revoked by this memory and by {name}"
+    assert reader.name[:16] not in why()
+
+
+def test_what_others_revoke_is_said_as_ever(reader: Memory, folder: Path) -> None:
+    trust_key(reader.home, reader.db, B.public.hex, "revoker", now=NOW)
+    put_files(folder, [file(A, [lesson(TEXT)]), file(B, [revocation(HASH)])])
+    reader.pull(folder)
+    report = show(reader.home, reader.db, HASH, now=NOW)
+    assert report.why == report.reading.why == (f"revoked by {B.public.hex[:16]}, whom this reader trusts as a revoker")
 
 
 def test_what_judgement_skips_is_shown_with_the_reason(reader: Memory, folder: Path) -> None:
@@ -199,3 +244,12 @@ def test_a_memory_at_a_glance(reader: Memory, folder: Path, memory: Callable[[in
     assert found.notices == ()
     (reader.home.commons_path / f"{other.name}.jsonl").unlink()
     assert [notice.code for notice in status(reader.home, reader.db).notices] == ["stored_file"]
+
+
+def test_lines_that_are_no_events_are_something_to_look_into(reader: Memory) -> None:
+    kept = reader.home.path / "inbox.0-0.rejected"
+    kept.write_text("nonsense\n")
+    report = status(reader.home, reader.db)
+    assert report.inbox_bytes == 0
+    assert [notice.code for notice in report.notices] == ["rejected_lines"]
+    assert str(kept) in report.notices[0].text

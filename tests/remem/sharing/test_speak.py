@@ -11,6 +11,8 @@ from remem.errors import Refused, RememError
 from remem.memory import lessons, records, trust
 from remem.memory.store import transaction
 from remem.protocol import accept, lesson_hash
+from remem.sharing.seal import KeyRetired
+from remem.sharing.share import withdraw
 from remem.sharing.speak import confirm, distrust_key, revoke, trust_key
 from remem_testkit.files import NOW, file, key, lesson
 from remem_testkit.memories import MACHINE, Memory, put_files
@@ -76,6 +78,38 @@ def refuse(reader: Memory, episode: str, why: str, subject: str = HASH) -> None:
 
 def test_an_episode_of_a_project_that_is_not_opted_in_confirms_nothing(reader: Memory, tmp_path: Path) -> None:
     refuse(reader, reader.meet(TEXT, cwd=tmp_path / "elsewhere"), "opted in")
+
+
+@pytest.mark.parametrize(
+    ("cwd", "why", "hint"),
+    [
+        pytest.param(None, "names no folder", None, id="without a folder"),
+        pytest.param("src", "names a folder by no absolute path", None, id="of a folder without a beginning"),
+        pytest.param("/srv/a b", "in no project that is opted in", "remem project add '/srv/a b'", id="of another"),
+    ],
+)
+def test_why_an_episode_is_of_no_project_is_said(reader: Memory, cwd: str | None, why: str, hint: str | None) -> None:
+    episode = reader.meet(TEXT)
+    with transaction(reader.db):
+        reader.db.execute("UPDATE episodes SET cwd = ?", (cwd,))
+    with pytest.raises(Refused, match=why) as refused:
+        confirm(reader.home, reader.db, HASH, episode=episode, now=reader.now)
+    assert refused.value.hint == hint
+
+
+def test_a_key_that_withdrew_for_good_says_nothing_any_more(reader: Memory, folder: Path) -> None:
+    episode = reader.meet(TEXT)
+    commons = [FolderCommons(folder)]
+    withdraw(reader.home, reader.db, commons, machine=MACHINE, now=reader.now, for_good=True)
+    for act in (
+        lambda: confirm(reader.home, reader.db, HASH, episode=episode, now=reader.now),
+        lambda: revoke(reader.db, HASH, reason="it was wrong", machine=MACHINE, now=reader.now),
+    ):
+        with pytest.raises(KeyRetired) as retired:
+            act()
+        assert retired.value.exit_code == 3
+    assert records.own_records(reader.db) == ()
+    assert reader.lesson_state(HASH) == "received active"
 
 
 def test_an_episode_that_does_not_resemble_the_lesson_confirms_nothing(reader: Memory) -> None:

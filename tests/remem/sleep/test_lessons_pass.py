@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from remem.ingest.events import Event, parse_event
-from remem.ingest.sentence import Reading, read_event
+from remem.ingest.sentence import Telling, read_event
 from remem.memory.episodes import add_episode, episodes, get_episode, members, unabsorbed
 from remem.memory.events import Unread, add_event, mark_read, unread
 from remem.memory.lessons import Lesson, add_received, find_lesson, lessons, meetings, set_state, veto
@@ -102,7 +102,7 @@ def test_what_resembles_a_lesson_joins_it_and_other_kinds_do_not(db: sqlite3.Con
     _tell(db, NOW + DAY, title="Bash: c", happened=MERGE.format("c.rs"))
     _tell(db, NOW + DAY, kind="surprise", happened="Merge conflict in the content")
     report = _pass(db, NOW + DAY)
-    assert (report.new, report.gained) == ([], {lesson_hash("error", MERGED)})
+    assert (report.new, report.gained) == ([], [lesson_hash("error", MERGED)])
     assert (_lesson(db, MERGED).seen, _lesson(db, MERGED).strength, _lesson(db, MERGED).updated) == (3, 2.0, NOW + DAY)
     assert [episode.kind for episode in unabsorbed(db)] == ["surprise"]
 
@@ -136,7 +136,7 @@ def _place(db: sqlite3.Connection, name: str) -> None:
     with transaction(db):
         add_event(db, event, NOW)
         source = Unread(0, event, event.identity, "2026-03-01T12:00:00Z", "2026-03-01T12:00:00Z")
-        add_episode(db, Reading("error", name, MERGED), source)
+        add_episode(db, Telling("error", name, MERGED), source)
 
 
 def test_a_pass_without_news_changes_nothing(db: sqlite3.Connection) -> None:
@@ -146,7 +146,7 @@ def test_a_pass_without_news_changes_nothing(db: sqlite3.Connection) -> None:
     _pass(db)
     before = "\n".join(db.iterdump())
     report = _pass(db, NOW + DAY)
-    assert (report.new, report.gained, report.meetings) == ([], set(), [])
+    assert report == LessonsReport()
     assert "\n".join(db.iterdump()) == before
 
 
@@ -189,7 +189,7 @@ def test_a_vetoed_lesson_never_comes_back_and_keeps_what_resembles_it(db: sqlite
     veto(db, lesson_hash("error", MERGED), NOW)
     for title in ("Bash: c", "Bash: d"):
         _tell(db, title=title, happened="Exit code 1\nCONFLICT (modify/delete): Merge conflict in x.py (content)")
-    assert _pass(db).new == []
+    assert _pass(db) == LessonsReport()
     assert lessons(db) == []
     assert unabsorbed(db) == []
 
@@ -259,3 +259,14 @@ def test_the_same_sentence_found_afterwards_strengthens_the_received_lesson_and_
     assert len(report.meetings) == 2
     lesson = _lesson(db, MERGED)
     assert (lesson.source, lesson.seen, lesson.strength) == ("received", 3, 1.5)
+    assert (report.gained, report.now_own) == ([lesson.hash], [])
+
+
+def test_a_received_lesson_that_this_memory_had_met_by_itself_is_told_as_its_own_now(db: sqlite3.Connection) -> None:
+    _tell(db, NOW - DAY, title="Bash: a", happened=MERGE.format("a.py"))
+    digest = _receive(db, MERGED, NOW)
+    _tell(db, NOW + DAY, title="Bash: b", happened=MERGE.format("a.py"))
+    report = _pass(db, NOW + DAY)
+    assert (report.new, report.now_own, report.gained) == ([], [digest], [])
+    assert _lesson(db, MERGED).source == "own"
+    assert _pass(db, NOW + DAY) == LessonsReport()

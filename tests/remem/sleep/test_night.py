@@ -145,4 +145,4 @@ def test_the_lessons_of_the_shared_events(home: Home, db: sqlite3.Connection, sh
     seen = {lesson.text: lesson.seen for lesson in lessons(db, kind="error")}
     assert seen["The Edit tool failed: file has not been read yet."] == 2
     assert seen["The Read tool failed: file does not exist."] == 7
-    assert sleep(home, db, NOW + DAY).lessons.gained == set()
+    assert sleep(home, db, NOW + DAY).lessons.gained == []
