@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import closing
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -19,7 +19,7 @@ from remem.memory.store import transaction
 from remem.protocol import Reading, SigningKey, lesson_hash
 from remem.sharing.privacy import Machine
 from remem.sharing.pull import pull
-from remem.sharing.readings import lesson_reading
+from remem.sharing.readings import reader
 from remem.sharing.reports import PullReport, ShareReport
 from remem.sharing.share import share
 from remem_testkit.files import NOW, key
@@ -94,7 +94,11 @@ class Memory:
 
     def reading(self, lesson: str) -> Reading:
         """Work out what a lesson is worth to this memory."""
-        return lesson_reading(self.db, self.name, self.home.config(), lesson, self.now)
+        return self.readings([lesson])[lesson]
+
+    def readings(self, hashes: Collection[str]) -> dict[str, Reading]:
+        """Work out what lessons are worth to this memory."""
+        return reader(self.db, self.name, self.home.config()).readings(self.db, hashes, self.now)
 
     def lesson_state(self, lesson: str) -> str | None:
         """Return the local state of a lesson."""

@@ -102,7 +102,7 @@ def remember(
     happened: Annotated[str | None, typer.Option(help="What the agent met.")] = None,
     expected: Annotated[str | None, typer.Option(help="What the agent expected.")] = None,
     said: Annotated[str | None, typer.Option(help="A correction: the person's own words.")] = None,
-    agent_did: Annotated[str | None, typer.Option(help="A correction: what the agent had just said or done.")] = None,
+    agent_did: Annotated[str | None, typer.Option(help="A correction: what the agent did before it.")] = None,
     text: Annotated[str | None, typer.Option(help="A note.")] = None,
     agent: Annotated[str | None, typer.Option(help="Which agent.")] = None,
     session: Annotated[str | None, typer.Option(help="Which conversation.")] = None,

@@ -1,4 +1,4 @@
-"""The event: how any agent, model or tool reports a surprise (PROTOCOL.md, section 1).
+"""The event: one surprise, as an agent tells a memory of it (PROTOCOL.md, appendix A).
 
 - An event is one JSON object in UTF-8, of at most 1 MiB; JSON Lines for many. `kind` is required, and so is
   the field that says what the kind is about; every other known field is a string, and null counts as absent.

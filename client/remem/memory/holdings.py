@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -214,12 +214,6 @@ def said_by(db: sqlite3.Connection, key: str) -> tuple[Statement, ...]:
 def denials(db: sqlite3.Connection) -> tuple[Statement, ...]:
     """Return every denial that the held files say."""
     return tuple(map(_statement, db.execute(_STATEMENT + " WHERE s.type = 'deny'")))
-
-
-def known_lessons(db: sqlite3.Connection) -> Iterator[str]:
-    """Return every lesson that the held files say anything about."""
-    rows = db.execute("SELECT DISTINCT subject FROM statements WHERE type <> 'deny' ORDER BY subject")
-    return (row[0] for row in rows)
 
 
 def hashes_from(db: sqlite3.Connection, start: str, most: int = 2) -> list[str]:

@@ -109,12 +109,6 @@ def get_lesson(db: sqlite3.Connection, reference: str) -> Lesson:
     return _lesson(rows[0])
 
 
-def lesson_of(db: sqlite3.Connection, episode: str) -> str | None:
-    """Return the hash of the lesson that an episode is in."""
-    row = db.execute("SELECT lesson FROM lesson_episodes WHERE episode = ?", (episode,)).fetchone()
-    return None if row is None else str(row[0])
-
-
 def received_lessons(db: sqlite3.Connection) -> Iterator[Lesson]:
     """Return the active lessons of others, one by one: there can be very many."""
     rows = db.execute("SELECT * FROM lessons WHERE source = 'received' AND state = 'active' ORDER BY hash")

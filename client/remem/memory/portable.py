@@ -1,4 +1,4 @@
-"""Lessons as a file of their own, lessons.jsonl: one JSON object a line, unsigned (PROTOCOL.md, section 1).
+"""Lessons as a file of their own, lessons.jsonl: one JSON object a line, unsigned, as draft 0 has it.
 
 A line holds `id, text, kind, seen, strength, updated`. Readers ignore unknown fields. What is read in is judged
 like the lesson of a stranger: a text that is no text of the protocol, or an instruction, is refused with its reason;

@@ -48,12 +48,6 @@ def put_record(db: sqlite3.Connection, record: OwnRecord) -> None:
     )
 
 
-def remove_record(db: sqlite3.Connection, kind: str, subject: str) -> bool:
-    """Say something no more; tell whether it was said."""
-    found = db.execute("DELETE FROM own_records WHERE type = ? AND subject = ?", (kind, subject))
-    return found.rowcount == 1
-
-
 def own_records(db: sqlite3.Connection, subject: str | None = None) -> tuple[OwnRecord, ...]:
     """Return the own records, or those about one subject, in order."""
     rows = db.execute(

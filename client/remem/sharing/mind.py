@@ -78,11 +78,6 @@ class Mind:
         unfit = [one.hash for one in found if judge_lesson(one.kind, one.text, one.hash) is not None]
         lessons.set_state(self.db, unfit, "archived", now)
 
-    def settle(self, hashes: Collection[str], now: datetime) -> None:
-        """Bring these lessons to what the rules say of all that is held."""
-        self.reader = reader(self.db, self.key, self.config)
-        self._settle(hashes, now)
-
     def _reread_denials(self, now: datetime) -> None:
         before = self.reader.denied
         self.reader = reader(self.db, self.key, self.config)

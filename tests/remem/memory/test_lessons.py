@@ -27,7 +27,6 @@ from remem.memory.lessons import (
     found_lesson,
     get_lesson,
     join_lesson,
-    lesson_of,
     lessons,
     meetings,
     raise_strength,
@@ -87,7 +86,6 @@ def test_what_says_the_same_is_one_lesson(db: sqlite3.Connection) -> None:
     second, outcome = found_lesson(db, "error", TEXT.upper(), [_episode(db, "c")], LATER)
     assert (first, outcome) == (second, "gained")
     assert _get(db).seen == 3
-    assert lesson_of(db, episodes(db)[0].id) == first
 
 
 def test_a_lesson_is_named_by_its_hash_its_id_or_a_beginning_of_it(db: sqlite3.Connection) -> None:

@@ -34,8 +34,6 @@ def test_a_record_is_said_once_and_can_be_said_anew(db: sqlite3.Connection) -> N
         OwnRecord("revoke", HASH, NOW, "it was wrong"),
     )
     assert records.own_records(db, "0" * 32) == ()
-    assert records.remove_record(db, "confirm", HASH)
-    assert not records.remove_record(db, "confirm", HASH)
 
 
 def test_the_newest_seal_is_the_highest_and_the_last_one_retires(db: sqlite3.Connection) -> None:

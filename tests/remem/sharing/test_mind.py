@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from remem.memory import holdings, lessons
 from remem.memory.store import transaction
 from remem.protocol import Cause, SigningKey, State, accept, lesson_hash
-from remem.sharing.readings import list_readings
 from remem.sharing.speak import trust_key
 from remem_testkit.files import NOW, confirmation, denial, file, key, lesson, revocation, sentence
 from remem_testkit.memories import Memory, put_files
@@ -149,26 +148,6 @@ def test_an_own_lesson_is_nobody_elses_to_stop(reader: Memory, folder: Path) -> 
     assert reader.lesson_state(learned) == "own active"
 
 
-def test_the_list_of_readings_knows_states_and_kinds(reader: Memory, folder: Path) -> None:
-    config = reader.home.config()
-    tell(
-        reader,
-        folder,
-        file(A, [lesson(TEXT), lesson(sentence(2), kind="correction"), lesson(sentence(3))], seal=5),
-        file(B, [revocation(lesson_hash("error", sentence(3)))], seal=5),
-    )
-
-    def listed(**wanted: object) -> set[str]:
-        found = list_readings(reader.db, reader.name, config, NOW, **wanted)  # type: ignore[arg-type]
-        return {reading.hash for reading in found}
-
-    assert len(listed()) == 3
-    assert listed(kind="correction") == {lesson_hash("correction", sentence(2))}
-    assert listed(state=State.REVOKED) == set()
-    trust_key(reader.home, reader.db, B.public.hex, "revoker", now=NOW)
-    assert listed(state=State.REVOKED) == {lesson_hash("error", sentence(3))}
-
-
 # --- the order in which files come ---
 
 SIGNERS = [key(number) for number in range(30, 35)]
@@ -200,7 +179,7 @@ def snapshot(memory: Memory) -> tuple[object, ...]:
         memory.held_files(),
         {name: held.version for name, held in holdings.holdings(memory.db).items()},
         {name: holdings.said_by(memory.db, name) for name in holdings.holdings(memory.db)},
-        list(list_readings(memory.db, memory.name, memory.home.config(), NOW)),
+        memory.readings([lesson_hash("error", text) for text in TEXTS]),
     )
 
 
