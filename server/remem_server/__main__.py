@@ -13,7 +13,7 @@ from typing import Final
 # What the extra brings that the command cannot do without.
 # fmt: off
 PACKAGES: Final = (
-    "fastapi", "uvicorn", "starlette", "pydantic", "anyio", "sqlalchemy", "alembic", "pydantic_settings",
+    "fastapi", "uvicorn", "httptools", "starlette", "pydantic", "anyio", "sqlalchemy", "alembic", "pydantic_settings",
 )
 # fmt: on
 

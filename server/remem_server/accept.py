@@ -6,6 +6,9 @@
 3. In one transaction that writes: check the token again, decide by the newest of what stands now, store the
    file with its statements, bind the token, and count the change. All of it is committed, or none.
 
+A file of draft 0 can be put back by anyone who has it. So it replaces another only by the key's own token, or on
+an open commons, and binds no token there.
+
 Where another file of the key came between the first step and the third, the steps start again; each time round
 another writer's file was stored, and the newest ends the contest.
 """
@@ -20,7 +23,7 @@ from sqlalchemy import Connection, Engine
 from remem.protocol import OriginFile, Verdict, Version, accept, newest
 from remem_server import changes, store, tokens
 from remem_server.database import writing
-from remem_server.errors import NameMismatch, OriginCollision
+from remem_server.errors import NameMismatch, OriginCollision, TokenBound
 from remem_server.judging import judge_records
 from remem_server.store import Change, SkippedLine, Snapshot
 
@@ -105,19 +108,22 @@ def _take(
     changes.lock(connection)
     key = file.key.hex
     token = tokens.check(connection, secret) if token_needed or secret is not None else None
-    if token is not None:
-        tokens.claim(token, key)
+    own = token is not None and tokens.is_own(connection, token, key)
     held = store.version_of(connection, key)
     verdict = newest(held, file.version)
     if verdict.takes and held != change.before:
         return None
+    # It may be an older one that came again, and a seal would tell.
+    proves_nothing = verdict.takes and held is not None and file.seal is None and not own
+    if proves_nothing and token_needed:
+        raise TokenBound(f"expected a sealed file or a token of {key}, got neither")
     if verdict.equivocation:
         store.flag_equivocation(connection, file)
     if verdict.takes:
         store.put(connection, file, change, now)
+        if token is not None and not proves_nothing:
+            tokens.bind(connection, token, key)
     elif verdict is not Verdict.UNCHANGED:
         assert held is not None
         return Accepted(verdict, file, held, ())
-    if token is not None:
-        tokens.bind(connection, token, key)
     return Accepted(verdict, file, file.version, tuple(store.skipped_lines(connection, file)))

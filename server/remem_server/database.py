@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry
 
@@ -26,7 +26,8 @@ _WRITES: Final = "remem_writes"
 def open_engine(data: Path) -> Engine:
     """Open the database in a data folder; the file is made by the first connection."""
     engine = create_engine(
-        f"sqlite:///{data / DATABASE_NAME}",
+        # Not as the text of a URL, in which a '%' or a '?' in the name of a folder would mean something.
+        URL.create("sqlite", database=str(data / DATABASE_NAME)),
         connect_args={"timeout": _BUSY_SECONDS},
         # As many connections as threads ask for: who waits for the lock must not keep readers out.
         max_overflow=-1,

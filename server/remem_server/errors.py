@@ -94,7 +94,7 @@ class TokenRevoked(TokenError):
 
 
 class TokenBound(CommonsError):
-    """The token belongs to another key."""
+    """The token is not good for this key."""
 
     code = "token_bound"
 

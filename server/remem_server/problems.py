@@ -49,9 +49,6 @@ _HEADERS: Final[Mapping[type[Exception], Mapping[str, str]]] = {
     errors.TokenMissing: {"WWW-Authenticate": "Bearer"},
     errors.TokenError: {"WWW-Authenticate": 'Bearer error="invalid_token"'},
     errors.CompressedBody: {"Accept-Encoding": "identity"},
-    # The rest of the body is not wanted.
-    errors.BodyTimeout: {"Connection": "close"},
-    FileSize: {"Connection": "close"},
     errors.StoreUnavailable: {"Retry-After": "5"},
 }
 

@@ -47,7 +47,8 @@ _ABOUT: Final = (
     select(*_STATEMENT, principal_of(statements.c.key))
     .where(
         statements.c.type.in_([Lesson.type, Confirmation.type, Revocation.type]),
-        statements.c.subject.between(bindparam("first"), bindparam("last")),
+        # These alone, and no span of hashes: in between may lie any number that nobody published.
+        statements.c.subject.in_(bindparam("lessons", expanding=True)),
     )
     .order_by(statements.c.subject, statements.c.key, statements.c.type)
 )
@@ -111,7 +112,7 @@ class Reader:
 
     def lesson(self, connection: Connection, lesson: str, now: datetime) -> tuple[Reading, list[Said]] | None:
         """Read one lesson, with its evidence; None where nothing is held about it."""
-        about = _about(connection, lesson, lesson)[lesson]
+        about = _about(connection, [lesson])[lesson]
         if not about:
             return None
         denials = self._denials(connection)
@@ -129,7 +130,7 @@ class Reader:
         more, hashes = len(hashes) > scanned, hashes[:scanned]
         if not hashes:
             return Page((), None)
-        about = _about(connection, hashes[0], hashes[-1])
+        about = _about(connection, hashes)
         denials = self._denials(connection)
         policy = self._policy(chain.from_iterable(about.values()))
         found: list[Reading] = []
@@ -150,9 +151,9 @@ class Reader:
         return [Said(Statement(*row[:-1]), row[-1]) for row in rows]
 
 
-def _about(connection: Connection, first: str, last: str) -> Mapping[str, list[Said]]:
+def _about(connection: Connection, lessons: Sequence[str]) -> Mapping[str, list[Said]]:
     about: defaultdict[str, list[Said]] = defaultdict(list)
-    for row in connection.execute(_ABOUT, {"first": first, "last": last}):
+    for row in connection.execute(_ABOUT, {"lessons": lessons}):
         about[row.subject].append(Said(Statement(*row[:-1]), row.principal))
     return about
 

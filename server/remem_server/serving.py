@@ -13,9 +13,11 @@ import uvicorn
 from fastapi import FastAPI
 
 from remem.errors import RememError
+from remem_server.connections import CONNECTIONS_MOST, HEAD_SECONDS, CloseUnread, bounded_protocol
 
 _BACKLOG: Final = 1_024
 _GRACE_SECONDS: Final = 10
+_IDLE_SECONDS: Final = 5
 
 # Stands for a name of this machine, which nobody but its operator knows.
 _THIS_HOST: Final = "<this host>"
@@ -80,10 +82,21 @@ def _why(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
-def make_server(app: FastAPI) -> uvicorn.Server:
-    """Make the web server of a commons."""
+def make_server(
+    app: FastAPI, *, head_seconds: float = HEAD_SECONDS, connections: int = CONNECTIONS_MOST
+) -> uvicorn.Server:
+    """Make the web server of a commons.
+
+    Args:
+        app: the application.
+        head_seconds: how long the head of a request may take to arrive.
+        connections: how many are served at once; others are told to come later.
+    """
     config = uvicorn.Config(
-        app,
+        CloseUnread(app),
+        http=bounded_protocol(head_seconds),
+        limit_concurrency=connections,
+        timeout_keep_alive=_IDLE_SECONDS,
         log_level="warning",
         # Who reads what is nobody's business, and a log of it would be a list of addresses.
         access_log=False,

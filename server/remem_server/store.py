@@ -21,7 +21,7 @@ from sqlalchemy import (
     update,
 )
 
-from remem.protocol import OriginFile, PublicKey, Verified, Version
+from remem.protocol import OriginFile, PublicKey, Verified, Version, digest_of
 from remem_server.changes import next_change
 from remem_server.errors import OriginCollision
 from remem_server.judging import Judged
@@ -67,7 +67,7 @@ class Snapshot:
 
     Attributes:
         version: its seal and digest.
-        verified: its verified lines with their topics; None for a file of draft 0.
+        verified: its verified lines with their topics; None for a file of draft 0, and for one that is damaged.
     """
 
     version: Version
@@ -169,14 +169,17 @@ def snapshot(connection: Connection, key: str) -> Snapshot | None:
     row = connection.execute(_SNAPSHOT, {"key": key}).one_or_none()
     if row is None:
         return None
-    verified = None if row.seal is None else _verified(key, row.data, row.topics)
-    return Snapshot(Version(row.seal, row.digest), verified)
+    # What was damaged after it was verified counts as never verified, so that its owner can replace it.
+    whole = row.seal is not None and digest_of(row.data) == row.digest
+    return Snapshot(Version(row.seal, row.digest), _verified(key, row.data, row.topics) if whole else None)
 
 
-def _verified(key: str, data: bytes, topics: str) -> Verified:
+def _verified(key: str, data: bytes, topics: str) -> Verified | None:
     behind = data[:-1].split(b"\n")[1:]
     # A file may be its seal alone, and splitting nothing gives one empty topic.
     of_lines = topics.split("\n") if behind else []
+    if len(of_lines) != len(behind) or any(topic and topic.count(" ") != 1 for topic in of_lines):
+        return None
     return Verified(PublicKey.parse(key), dict(zip(behind, of_lines, strict=True)))
 
 
@@ -230,7 +233,7 @@ def flag_equivocation(connection: Connection, file: OriginFile) -> None:
     flagged = select(equivocations.c.key).where(equivocations.c.key == key, equivocations.c.seal == number)
     if connection.execute(flagged).one_or_none() is not None:
         return
-    line, _behind = data_of(connection, key).split(b"\n", 1)
+    line = data_of(connection, key).partition(b"\n")[0]
     held = version_of(connection, key)
     assert held is not None
     proof = {

@@ -1,9 +1,11 @@
 """Tokens: who may publish, and for whom (PROTOCOL.md, section 11).
 
 - A token is 256 random bits, shown once and stored as a hash.
-- It is bound to the first key that publishes with it, in the transaction of that publication, and never to another.
-- It gives that key its principal: an opaque name for whoever answers for the key. A key with several tokens has
-  the principal of the oldest that is not revoked; a key whose tokens are all revoked is no longer admitted.
+- It is bound to the first key whose file comes to stand by it, in the transaction of that publication, and never
+  to another. A file that stands already binds nothing: files are public, and anyone can send one again.
+- It gives that key its principal: an opaque name for whoever answers for the key. The token that is bound first
+  decides it for good: another is good for the key only if its operator made it with the same principal.
+- A key whose tokens are all revoked is no longer admitted.
 
 Functions on a connection whose transaction the caller owns.
 """
@@ -66,6 +68,8 @@ class Token:
 
 _COLUMNS: Final = [tokens.c[name] for name in Token.__slots__]
 _BY_HASH: Final = select(*_COLUMNS, tokens.c.token_hash).where(tokens.c.token_hash == bindparam("token_hash"))
+# Any token of a key will do: none is bound to it that has another principal than the first.
+_FIRST_PRINCIPAL: Final = select(tokens.c.principal).where(tokens.c.key == bindparam("key")).limit(1)
 
 
 def create(
@@ -145,8 +149,23 @@ def claim(token: Token, name: str) -> None:
         raise TokenBound(f"expected the token of {name}, got one that is bound to another key")
 
 
+def is_own(connection: Connection, token: Token, key: str) -> bool:
+    """Tell whether a good token is the key's own: bound to it, or of the principal that the key has.
+
+    Raises:
+        TokenBound: the token is another key's, or the key another principal's, were its tokens all revoked.
+    """
+    claim(token, key)
+    if token.key is not None:
+        return True
+    principal = connection.execute(_FIRST_PRINCIPAL, {"key": key}).scalar()
+    if principal not in (None, token.principal):
+        raise TokenBound(f"expected a token of the principal that {key} has, got one of another")
+    return principal is not None
+
+
 def bind(connection: Connection, token: Token, key: str) -> None:
-    """Bind a good token to the key that publishes with it, which admits the key."""
+    """Bind a good token to the key whose file came to stand by it, which admits the key."""
     if token.key is None:
         connection.execute(update(tokens).where(tokens.c.id == token.id).values(key=key))
         touch(connection, key)
@@ -154,10 +173,9 @@ def bind(connection: Connection, token: Token, key: str) -> None:
 
 def principal_of(key: ColumnElement[str]) -> Label[str | None]:
     """Select the principal of an admitted key, beside the column that names the key."""
-    oldest = (
-        select(tokens.c.principal).where(tokens.c.key == key, tokens.c.revoked.is_(None)).order_by(tokens.c.id).limit(1)
-    )
-    return oldest.scalar_subquery().label("principal")
+    # Of any of its good tokens: they all have the same.
+    good = select(tokens.c.principal).where(tokens.c.key == key, tokens.c.revoked.is_(None)).limit(1)
+    return good.scalar_subquery().label("principal")
 
 
 def _hash(secret: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from hashlib import sha256
 
 import httpx
@@ -11,8 +12,9 @@ import pytest
 from sqlalchemy import Engine, select
 
 from remem_server import tables, tokens
+from remem_server.accept import accept_file
 from remem_server.database import writing
-from remem_testkit.files import NOW, file, key, lesson, sentence
+from remem_testkit.files import NOW, draft_file, file, key, lesson, sentence
 from remem_testkit.server import ServedCommons
 
 Ask = Callable[..., httpx.Client]
@@ -74,8 +76,9 @@ def test_a_token_is_bound_to_the_first_key_that_publishes(commons: ServedCommons
 
 
 def test_a_refused_file_binds_no_token(commons: ServedCommons, ask: Ask) -> None:
-    first, second = ask(commons, commons.token()), ask(commons, commons.token())
-    put(first, 1, body=file(key(1), [], seal=1_000))
+    held = file(key(1), [], seal=1_000)
+    accept_file(commons.engine, held, name=key(1).public.hex, secret=None, token_needed=False, now=NOW)
+    second = ask(commons, commons.token())
     assert put(second, 1, body=b"x\n").status_code == 422
     assert put(second, 1, body=file(key(1), [], seal=999)).status_code == 409
     assert put(second, 2).status_code == 201
@@ -93,16 +96,95 @@ def test_a_revoked_token_publishes_nothing_and_admits_nobody(commons: ServedComm
     assert ask(commons).get(f"/commons/{key(1).public.hex}.jsonl").status_code == 200
 
 
-def test_a_key_has_the_principal_of_its_oldest_good_token(commons: ServedCommons, ask: Ask) -> None:
-    made = [commons.token(principal=f"p{number}") for number in range(3)]
-    for token in reversed(made):
-        assert put(ask(commons, token), 1).is_success
-    seen = []
-    for number in (1, 2, 3):
-        seen += [entry["principal"] for entry in ask(commons).get("/commons/index").json()]
+def principal(commons: ServedCommons, ask: Ask) -> str | None:
+    (entry,) = ask(commons).get("/commons/index").json()
+    found: str | None = entry["principal"]
+    return found
+
+
+@pytest.mark.parametrize("open_to_all", [False, True], ids=["by token", "open"])
+def test_a_file_that_stands_already_binds_no_token(start: Start, ask: Ask, *, open_to_all: bool) -> None:
+    commons = start(open=open_to_all)
+    held = file(key(1), [lesson(sentence(1))])
+    accept_file(commons.engine, held, name=key(1).public.hex, secret=None, token_needed=False, now=NOW)
+    stranger = ask(commons, commons.token(principal="stranger"))
+    assert put(stranger, 1, body=held).json()["outcome"] == "unchanged"
+    assert principal(commons, ask) is None
+    assert put(ask(commons, commons.token(principal="owner")), 1, body=newer(1)).json()["outcome"] == "newer"
+    assert principal(commons, ask) == "owner"
+    # The stranger's token is still free.
+    assert put(stranger, 2).status_code == 201
+
+
+def newer(seconds: int) -> bytes:
+    return file(key(1), [lesson(sentence(1))], at=NOW + timedelta(seconds=seconds))
+
+
+@pytest.mark.parametrize("revoked", [False, True], ids=["good", "revoked"])
+@pytest.mark.parametrize("body", [newer(0), newer(1)], ids=["the same file", "a newer file"])
+def test_a_key_that_has_a_token_takes_none_of_another_principal(
+    commons: ServedCommons, ask: Ask, body: bytes, *, revoked: bool
+) -> None:
+    spare = commons.token(principal="stranger")
+    assert put(ask(commons, commons.token(principal="owner")), 1, body=newer(0)).status_code == 201
+    if revoked:
+        revoke(commons, 2)
+    answer = put(ask(commons, spare), 1, body=body)
+    assert (answer.status_code, answer.json()["code"]) == (403, "token_bound")
+    assert principal(commons, ask) == (None if revoked else "owner")
+    assert ask(commons).get(f"/commons/{key(1).public.hex}.jsonl").content == newer(0)
+
+
+def test_an_operator_admits_a_key_again_by_a_token_of_its_principal(commons: ServedCommons, ask: Ask) -> None:
+    put(ask(commons, commons.token(principal="owner")), 1, body=newer(0))
+    revoke(commons, 1)
+    again = ask(commons, commons.token(principal="owner"))
+    assert put(again, 1, body=newer(0)).json()["outcome"] == "unchanged"
+    assert principal(commons, ask) is None
+    assert put(again, 1, body=newer(1)).json()["outcome"] == "newer"
+    assert principal(commons, ask) == "owner"
+
+
+def test_a_key_keeps_the_principal_of_the_token_that_was_bound_first(commons: ServedCommons, ask: Ask) -> None:
+    earlier = commons.token(principal="stranger")
+    assert put(ask(commons, commons.token(principal="owner")), 1, body=newer(0)).status_code == 201
+    assert put(ask(commons, commons.token(principal="owner")), 1, body=newer(1)).status_code == 200
+    put(ask(commons, earlier), 1, body=newer(2))
+    seen = [principal(commons, ask)]
+    for number in (2, 3):
         revoke(commons, number)
-    seen += [entry["principal"] for entry in ask(commons).get("/commons/index").json()]
-    assert seen == ["p0", "p1", "p2", None]
+        seen.append(principal(commons, ask))
+    assert seen == ["owner", "owner", None]
+
+
+def test_a_file_of_draft_0_replaces_another_by_its_keys_own_token_alone(commons: ServedCommons, ask: Ask) -> None:
+    first, second = (draft_file(key(1), [lesson(sentence(number))]) for number in (1, 2))
+    accept_file(commons.engine, first, name=key(1).public.hex, secret=None, token_needed=False, now=NOW)
+    stranger, owner = (ask(commons, commons.token(principal=name)) for name in ("stranger", "owner"))
+    for client in (stranger, owner):
+        answer = put(client, 1, body=second)
+        assert (answer.status_code, answer.json()["code"]) == (403, "token_bound")
+    assert put(stranger, 1, body=first).json()["outcome"] == "unchanged"
+    assert principal(commons, ask) is None
+    # A seal shows that it is newer.
+    assert put(owner, 1, body=newer(0)).json()["outcome"] == "newer"
+    assert principal(commons, ask) == "owner"
+
+
+def test_the_token_that_a_file_of_draft_0_bound_replaces_it(commons: ServedCommons, ask: Ask) -> None:
+    owner = ask(commons, commons.token(principal="owner"))
+    for number in (1, 2, 1):
+        assert put(owner, 1, body=draft_file(key(1), [lesson(sentence(number))])).is_success
+    assert principal(commons, ask) == "owner"
+
+
+def test_on_an_open_commons_a_file_of_draft_0_that_replaces_another_binds_no_token(start: Start, ask: Ask) -> None:
+    commons = start(open=True)
+    stranger = ask(commons, commons.token(principal="stranger"))
+    put(ask(commons), 1, body=draft_file(key(1), [lesson(sentence(1))]))
+    assert put(stranger, 1, body=draft_file(key(1), [lesson(sentence(2))])).json()["outcome"] == "newer"
+    assert principal(commons, ask) is None
+    assert put(stranger, 2).status_code == 201
 
 
 def test_on_an_open_commons_a_token_that_comes_is_checked_all_the_same(start: Start, ask: Ask) -> None:
@@ -110,7 +192,7 @@ def test_on_an_open_commons_a_token_that_comes_is_checked_all_the_same(start: St
     assert put(ask(commons), 1).status_code == 201
     assert put(ask(commons, "remem_x"), 1).json()["code"] == "token_unknown"
     client = ask(commons, commons.token(principal="p"))
-    assert put(client, 1).json()["outcome"] == "unchanged"
+    assert put(client, 1, body=newer(1)).json()["outcome"] == "newer"
     assert put(client, 2).json()["code"] == "token_bound"
     (entry,) = ask(commons).get("/commons/index").json()
     assert entry["principal"] == "p"

@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from remem.protocol import lesson_hash
+from remem.protocol import Statement, lesson_hash
+from remem_server import reading
 from remem_server.node import load_key
 from remem_testkit.files import NOW, confirmation, denial, draft_file, file, key, lesson, revocation, sentence
 from remem_testkit.server import HandClock, ServedCommons
@@ -56,6 +57,25 @@ def clock() -> HandClock:
 @pytest.fixture
 def here(start: Start, ask: Ask, clock: HandClock) -> Publisher:
     return Publisher(start(clock=clock), ask)
+
+
+def test_a_page_reads_nothing_of_the_lessons_between_its_own(here: Publisher, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, last = sorted((subject(1), subject(2)))
+    here.say(1, lesson(sentence(1)), lesson(sentence(2)))
+    between = [f"{int(first, 16) + number:032x}" for number in range(1, 51)]
+    assert between[-1] < last
+    here.say(2, *(confirmation(hash_) for hash_ in between))
+    read: list[Any] = []
+
+    def counted(*fields: Any) -> Any:
+        read.append(fields)
+        return Statement(*fields)
+
+    monkeypatch.setattr(reading, "Statement", counted)
+    lessons, following = here.list()
+    assert [found["hash"] for found in lessons] == [first, last]
+    assert following is None
+    assert len(read) == 2
 
 
 # --- one lesson ---

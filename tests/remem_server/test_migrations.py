@@ -71,6 +71,14 @@ def test_migrations_are_found_beside_the_package_where_it_is_installed(
     assert migrate.alembic_config().get_main_option("script_location") == str(packaged)
 
 
+@pytest.mark.parametrize("name", ["a%20b", "a?b", "a b", "a#b", "a?mode=memory", "%"])
+def test_the_name_of_a_folder_is_taken_as_it_is(tmp_path: Path, name: str) -> None:
+    with prepared(tmp_path / name):
+        pass
+    assert [found.name for found in tmp_path.iterdir()] == [name]
+    assert migrate.has_database(tmp_path / name)
+
+
 def test_the_folder_is_its_owners_alone(tmp_path: Path) -> None:
     with prepared(tmp_path / "some" / "data"):
         assert stat.S_IMODE((tmp_path / "some" / "data").stat().st_mode) == 0o700

@@ -50,5 +50,5 @@ def test_what_is_looked_for_is_what_the_extra_brings() -> None:
     assert project["scripts"]["remem-server"] == "remem_server.__main__:main"
     extra = [re.match(r"[\w-]+", line) for line in project["optional-dependencies"]["server"]]
     named = {found[0].replace("-", "_") for found in extra if found is not None}
-    # The web server runs without the other two, only slower.
-    assert set(PACKAGES) == named - {"httptools", "uvloop"}
+    # The web server runs without it, only slower.
+    assert set(PACKAGES) == named - {"uvloop"}

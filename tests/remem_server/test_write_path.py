@@ -13,6 +13,7 @@ from sqlalchemy import Engine, event, select
 
 from remem.protocol import Verdict, judge, keys, sign_record
 from remem.protocol import accept as protocol_accept
+from remem.protocol.errors import SignatureInvalid
 from remem_server import accept, judging, store, tables, tokens
 from remem_server.accept import Accepted, accept_file
 from remem_server.database import writing
@@ -136,6 +137,38 @@ def test_draft_files_that_come_in_between_do_not_mix(engine: Engine, monkeypatch
     take(engine, last)
     (stands,) = verify_everything_stored(engine, NOW)
     assert stands.data == last
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"data": b""}, {"data": b"{}\n{}\n"}, {"topics": ""}, {"topics": "a b c\n"}, {"data": b"{}\n" * 3}],
+    ids=["no bytes", "a line less", "a topic less", "topics of another form", "other lines"],
+)
+@pytest.mark.parametrize("same_seal", [False, True], ids=["newer", "equivocation"])
+def test_the_owner_of_a_file_that_was_damaged_replaces_it(
+    engine: Engine, damage: dict[str, Any], *, same_seal: bool
+) -> None:
+    take(engine, file(ME, [lesson(sentence(1)), lesson(sentence(2))]))
+    with writing(engine) as connection:
+        connection.execute(tables.contents.update().values(damage))
+    if same_seal:
+        take(engine, file(ME, [lesson(sentence(1)), lesson(sentence(3))]))
+    offered = file(ME, [lesson(sentence(1)), lesson(sentence(4))], at=NOW + SECOND)
+    assert take(engine, offered).verdict is Verdict.NEWER
+    (stands,) = verify_everything_stored(engine, NOW)
+    assert stands.data == offered
+
+
+def test_a_line_that_was_damaged_where_it_lies_is_verified_when_it_comes_again(engine: Engine) -> None:
+    lines = [sign_record(ME, {**lesson(sentence(1)), "sealed": True})]
+    data = resealed(ME, lines)
+    take(engine, data)
+    forged = [lines[0].replace(b'"seen":', b'"seen":1')]
+    assert forged != lines
+    with writing(engine) as connection:
+        connection.execute(tables.contents.update().values(data=data.replace(lines[0], forged[0])))
+    with pytest.raises(SignatureInvalid):
+        take(engine, resealed(ME, forged, at=NOW + SECOND))
 
 
 class Broken(Exception):

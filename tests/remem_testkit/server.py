@@ -22,6 +22,7 @@ from sqlalchemy import Engine, select
 from remem.protocol import OriginFile, accept, digest_of
 from remem_server import tables, tokens
 from remem_server.app import create_app
+from remem_server.connections import CONNECTIONS_MOST, HEAD_SECONDS
 from remem_server.database import open_engine, writing
 from remem_server.judging import judge_records
 from remem_server.migrate import folder_lock, migrate
@@ -96,13 +97,20 @@ class ServedCommons:
 
 
 @contextmanager
-def serve(data: Path, *, clock: Clock | None = None, **options: object) -> Iterator[ServedCommons]:
+def serve(
+    data: Path,
+    *,
+    clock: Clock | None = None,
+    head_seconds: float = HEAD_SECONDS,
+    connections: int = CONNECTIONS_MOST,
+    **options: object,
+) -> Iterator[ServedCommons]:
     """Run a commons in a thread, on a free port of loopback."""
     settings = make_settings(data, **options)
     clock = clock or HandClock()
     with prepared(data) as engine:
         listening = listen(settings.host, 0, or_any=False)
-        server = make_server(create_app(settings, engine, clock))
+        server = make_server(create_app(settings, engine, clock), head_seconds=head_seconds, connections=connections)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         try:

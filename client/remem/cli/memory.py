@@ -77,13 +77,13 @@ def init(as_json: AsJson = False) -> None:
     home = Home.create(path)
     who = _identity(home)
     made = "made a memory" if is_new else "this memory is there already"
-    emit(who, as_json, [f"{made} in {home.path}", f"origin {who.origin}", f"key    {who.key}"])
+    emit(who, as_json, [f"{made} in {printable(str(home.path))}", f"origin {who.origin}", f"key    {who.key}"])
 
 
 def whoami(as_json: AsJson = False) -> None:
     """Say which key this memory signs with."""
     who = _identity(Home.open(home_path(os.environ)))
-    emit(who, as_json, [f"origin {who.origin}", f"key    {who.key}", f"home   {who.home}"])
+    emit(who, as_json, [f"origin {who.origin}", f"key    {who.key}", f"home   {printable(str(who.home))}"])
 
 
 def _identity(home: Home) -> Identity:
@@ -293,7 +293,7 @@ def add_project(folder: Folder = Path(), as_json: AsJson = False) -> None:
     """Let lessons leave that this folder taught."""
     with opened() as (_home, db), transaction(db):
         path = folders.add_project(db, folder.absolute(), clock())
-    emit({"project": path}, as_json, [f"lessons may leave from {path}"])
+    emit({"project": path}, as_json, [f"lessons may leave from {printable(str(path))}"])
 
 
 @project.command("remove")
@@ -303,7 +303,7 @@ def remove_project(folder: Folder = Path(), as_json: AsJson = False) -> None:
     with opened() as (_home, db), transaction(db):
         if not folders.remove_project(db, path):
             raise RememError(f"expected a project, got {path}, which is none", "remem project list")
-    emit({"project": path}, as_json, [f"no lesson leaves any more from {path}"])
+    emit({"project": path}, as_json, [f"no lesson leaves any more from {printable(str(path))}"])
 
 
 @project.command("list")
@@ -311,4 +311,4 @@ def list_projects(as_json: AsJson = False) -> None:
     """List the folders whose lessons may leave."""
     with opened() as (_home, db):
         found = folders.projects(db)
-    emit(found, as_json, [str(path) for path in found] or ["no project is opted in: no lesson leaves"])
+    emit(found, as_json, [printable(str(path)) for path in found] or ["no project is opted in: no lesson leaves"])

@@ -27,6 +27,8 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the exact bytes t
 Adopt = Annotated[bool, typer.Option("--adopt", help="Take over a file of this key that was made elsewhere.")]
 
 _TOKEN_CHARACTERS = 512
+# A hostile commons can make any number of bad files; a person reads some.
+_SHOWN = 20
 
 
 def register(app: typer.Typer) -> None:
@@ -53,7 +55,7 @@ def login(target: Annotated[str, typer.Argument(help="A URL or a folder.")], as_
         token = given or home.config().target(address).token
         set_target(home.config_path, address, token)
     kept = "with a token" if token else "without a token"
-    emit({"target": address, "token": token is not None}, as_json, [f"{address} is kept {kept}"])
+    emit({"target": address, "token": token is not None}, as_json, [f"{printable(address)} is kept {kept}"])
 
 
 def _read_token() -> str | None:
@@ -74,7 +76,7 @@ def logout(target: Annotated[str, typer.Argument(help="A URL or a folder.")], as
     """
     with opened() as (home, db):
         report = forget_place(home, db, target, now=clock())
-    emit(report, as_json, [f"{report.target} is forgotten", *_stopped_words(report.stopped, report.resumed)])
+    emit(report, as_json, [f"{printable(report.target)} is forgotten", *_stopped_words(report.stopped, report.resumed)])
     for key in report.revokers:
         say(f"{key} is still trusted as a revoker; remem trust remove ends that")
     if report.shared is not None:
@@ -157,7 +159,7 @@ def _tell_share(report: ShareReport, as_json: bool) -> None:
     if len(failed) == len(report.results) == 1:
         raise _failure(failed[0])
     for result in failed:
-        warn(f"{result.target}: {result.outcome}: {printable(result.detail or '')}")
+        warn(f"{printable(result.target)}: {result.outcome}: {printable(result.detail or '')}")
     if failed:
         kind = Partly if len(failed) < len(report.results) else type(_failure(failed[0]))
         message = f"expected {count(len(report.results), 'target')} to take the file, {len(failed)} did not"
@@ -184,7 +186,7 @@ def _share_words(report: ShareReport) -> Iterator[str]:
     for result in report.results:
         if result.ok:
             skipped = f", readers skip {result.skipped} of its records" if result.skipped else ""
-            yield f"{result.target}: {result.outcome}{skipped}"
+            yield f"{printable(result.target)}: {result.outcome}{skipped}"
 
 
 def pull(
@@ -199,9 +201,10 @@ def pull(
     with opened() as (home, db), _reached(home, source, lambda: pull_sources(home, db)) as sources:
         for commons in sources:
             try:
-                with progress(f"pulling {commons.target}") as bar:
+                with progress(f"pulling {printable(commons.target)}") as bar:
                     reports.append(bring(home, db, commons, now=clock(), progress=bar))
-            except (Unreachable, Refused) as error:
+            except RememError as error:
+                # One commons that fails keeps nobody from the others.
                 failures.append(error)
     emit(reports if source is None else reports[0] if reports else None, as_json, _pulls_words(reports))
     for report in reports:
@@ -218,14 +221,14 @@ def pull(
 def _pulls_words(reports: Iterable[PullReport]) -> Iterator[str]:
     for report in reports:
         if report.unchanged:
-            yield f"{report.target}: nothing new"
+            yield f"{printable(report.target)}: nothing new"
         else:
             yield (
-                f"{report.target}: {count(len(report.taken), 'file')} taken, {report.current} known before,"
+                f"{printable(report.target)}: {count(len(report.taken), 'file')} taken, {report.current} known before,"
                 f" {count(report.learned, 'new lesson')}"
             )
         for key in report.pinned:
-            yield f"  trusts {key} as a revoker, as {report.target} names it (remem trust remove declines)"
+            yield f"  trusts {key} as a revoker, as {printable(report.target)} names it (remem trust remove declines)"
         for lesson in report.corroborated:
             yield f"  {lesson[:16]} is said by another memory too"
         yield from _stopped_words(report.stopped, report.resumed)
@@ -239,16 +242,20 @@ def _stopped_words(stopped: Sequence[Stopped], resumed: Sequence[str]) -> Iterat
 
 
 def _tell_left(report: PullReport) -> None:
-    for skipped in report.skipped:
+    for skipped in report.skipped[:_SHOWN]:
         fault = skipped.fault
         where = f"{skipped.key[:16]} line {skipped.line}"
         say(f"skipped {where}: {fault.code}: expected {fault.expected}, got {printable(fault.got)}")
-    if (more := report.skipped_count - len(report.skipped)) > 0:
+    if (more := report.skipped_count - len(report.skipped[:_SHOWN])) > 0:
         say(f"skipped {count(more, 'record')} more")
-    for left in report.refused:
+    for left in report.refused[:_SHOWN]:
         warn(f"refused {printable(left.name)}: {left.code}: {printable(left.detail)}")
-    for left in report.deferred:
+    if (more := len(report.refused) - _SHOWN) > 0:
+        warn(f"refused {count(more, 'file')} more; --json has them all")
+    for left in report.deferred[:_SHOWN]:
         say(f"deferred {printable(left.name)}: {printable(left.detail)}")
+    if (more := len(report.deferred) - _SHOWN) > 0:
+        say(f"deferred {count(more, 'file')} more; --json has them all")
     if report.over_budget:
         warn(f"no room for {count(report.over_budget, 'file')}: budget_bytes in config.toml may be raised")
     if report.interrupted:

@@ -89,7 +89,7 @@ def status_words(report: StatusReport) -> Iterator[str]:
     yield f"own file {seal}, room for {count(report.room.records, 'record')} and {count(report.room.bytes, 'byte')}"
     yield f"holds    {count(report.holdings, 'file')} of others, {report.held_bytes} of {report.budget_bytes} bytes"
     yield f"trusts   {count(report.revokers, 'revoker')}, follows {count(report.followed, 'key')}"
-    rows = [(place.target, _moment(place.pulled), _moment(place.shared)) for place in report.places]
+    rows = [(printable(place.target), _moment(place.pulled), _moment(place.shared)) for place in report.places]
     if rows:
         yield from table(rows, ("commons", "pulled", "shared"))
     for twice in report.equivocations:

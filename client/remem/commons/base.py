@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from remem.errors import Refused, Unreachable
@@ -21,6 +21,7 @@ from remem.protocol.text import text_fault
 PRINCIPAL_CODE_POINTS: Final = 128
 LISTED_MOST: Final = 100_000
 INDEX_BYTES: Final = 1_048_576
+UNREADABLE_MOST: Final = 100
 
 _HEX_64: Final = re.compile(r"[0-9a-f]{64}")
 
@@ -101,6 +102,31 @@ class Unreadable:
     name: str
     code: str
     detail: str
+
+
+@dataclass(slots=True)
+class Unreadables:
+    """What a listing has that names no file: the first of it by name, and the rest as a number.
+
+    Attributes:
+        first: as many as are named.
+        count: how many there are in all.
+    """
+
+    first: list[Unreadable] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, one: Unreadable) -> None:
+        """Count one, and keep it where there is room."""
+        self.count += 1
+        if len(self.first) < UNREADABLE_MOST:
+            self.first.append(one)
+
+    def listed(self) -> tuple[Unreadable, ...]:
+        """Return those that are named, and one that stands for the rest."""
+        more = self.count - len(self.first)
+        rest = Unreadable("", "unreadable_more", f"expected names of files, got {more} more that are none")
+        return (*self.first, rest) if more else tuple(self.first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +249,8 @@ def read_descriptor(data: bytes) -> Descriptor:
     )
 
 
-def read_entries(data: bytes) -> tuple[list[Entry], list[Unreadable]]:
-    """Read one page of an index: its entries, and what there is no entry.
+def read_entries(data: bytes, strange: Unreadables) -> list[Entry]:
+    """Read the entries of one page of an index, and add what is none to what is `strange`.
 
     Raises:
         BadAnswer: it is not an index.
@@ -233,14 +259,14 @@ def read_entries(data: bytes) -> tuple[list[Entry], list[Unreadable]]:
     if not isinstance(items, list):
         raise BadAnswer("answer_form", f"expected an index as an array, got {show(items)}")
     entries: list[Entry] = []
-    unreadable: list[Unreadable] = []
-    for item in items:
+    for item in items[:LISTED_MOST]:
         entry = _read_entry(item)
         if isinstance(entry, Entry):
             entries.append(entry)
         else:
-            unreadable.append(entry)
-    return entries, unreadable
+            strange.add(entry)
+    strange.count += max(0, len(items) - LISTED_MOST)
+    return entries
 
 
 def _read_key(value: object) -> str:

@@ -5,6 +5,7 @@
   able to make a reader wait at a pipe, or read a file that is none of the folder's.
 - A file is written whole beside its place, flushed to the disk, and renamed. Writers take turns under a lock, so
   the newest stands whichever comes last.
+- A file that cannot be read is listed as such, and costs a reader nothing but that file.
 - A file named `index`, as a commons that exports itself writes one, gives each key its principal.
 """
 
@@ -25,12 +26,14 @@ from typing import Final
 
 from remem.commons.base import (
     LISTED_MOST,
+    BadAnswer,
     CommonsRefused,
     Descriptor,
     Entry,
     Listing,
     Published,
     Unreadable,
+    Unreadables,
     read_entries,
 )
 from remem.errors import Unreachable
@@ -49,7 +52,7 @@ from remem.protocol import (
 from remem.protocol.records import read_record
 
 INDEX: Final = "index"
-INDEX_MOST: Final = 64 * 1_048_576
+INDEX_MOST: Final = 8 * 1_048_576
 LOCK_SECONDS: Final = 10.0
 LEFT_BEHIND_SECONDS: Final = 3_600
 
@@ -91,17 +94,22 @@ class FolderCommons:
         names, state = self._scan()
         if state == bookmark:
             return Listing((), state, unchanged=True, whole=False)
-        principals, unreadable = self._principals()
+        strange = Unreadables()
+        principals = self._principals(strange)
         entries: list[Entry] = []
+        again = strange.count > 0 and strange.first[0].code == "file_unreadable"
         for name in names[:LISTED_MOST]:
             version = self._version(name)
             if isinstance(version, Unreadable):
-                unreadable.append(version)
+                strange.add(version)
+                # Rights may change without a trace in the state of the folder.
+                again = again or version.code == "file_unreadable"
             elif version is not None:
                 key, found = version
                 entries.append(Entry(key, found, principals.get(key)))
         cut = len(names) > LISTED_MOST
-        return Listing(tuple(entries), None if cut else state, whole=not cut, more=cut, unreadable=tuple(unreadable))
+        mark = None if cut or again else state
+        return Listing(tuple(entries), mark, whole=not cut, more=cut, unreadable=strange.listed())
 
     def get(self, key: str, digest: str | None = None) -> bytes | None:
         """Read a key's file: the version that is asked for, else the one that its first line says is the newest.
@@ -110,7 +118,7 @@ class FolderCommons:
             Unreachable: the folder cannot be read.
         """
         self._check()
-        found = self._files_of(PublicKey.parse(key))
+        found = self._files_of(PublicKey.parse(key), skip=True)
         best: tuple[Version, bytes] | None = None
         for version, data in found:
             if newest(best and best[0], version).takes or version.digest == digest:
@@ -166,20 +174,31 @@ class FolderCommons:
         state = blake2b("\n".join(map(" ".join, lines)).encode(), digest_size=16).hexdigest()
         return [name for name, _marks in lines if name != INDEX], state
 
-    def _principals(self) -> tuple[dict[str, str | None], list[Unreadable]]:
-        data = read_file(self.folder / INDEX, INDEX_MOST)
-        if data is None:
-            return {}, []
-        entries, unreadable = read_entries(data)
-        return {entry.key: entry.principal for entry in entries}, unreadable
+    def _principals(self, strange: Unreadables) -> dict[str, str | None]:
+        data = self._read(INDEX, INDEX_MOST)
+        if isinstance(data, Unreadable):
+            strange.add(data)
+            return {}
+        try:
+            return {entry.key: entry.principal for entry in read_entries(data or b"[]", strange)}
+        except BadAnswer as error:
+            strange.add(Unreadable(INDEX, error.code, error.message))
+            return {}
+
+    def _read(self, name: str, most: int = RULES.file_bytes) -> bytes | Unreadable | None:
+        try:
+            data = read_file(self.folder / name, most)
+        except Unreachable as error:
+            return Unreadable(name, "file_unreadable", error.message)
+        if data is not None and len(data) > most:
+            return Unreadable(name, "file_size", f"expected at most {most} bytes, got more")
+        return data
 
     def _version(self, name: str) -> tuple[str, Version] | Unreadable | None:
         """Read which version of which key a file claims to be; None if it went away meanwhile."""
-        data = read_file(self.folder / name)
-        if data is None:
-            return None
-        if len(data) > RULES.file_bytes:
-            return Unreadable(name, "file_size", f"expected at most {RULES.file_bytes} bytes, got more")
+        data = self._read(name)
+        if data is None or isinstance(data, Unreadable):
+            return data
         try:
             key, version = claimed(data)
         except ProtocolError as error:
@@ -189,10 +208,13 @@ class FolderCommons:
             return Unreadable(name, "name_mismatch", f"expected the name of key {key.hex}, got {name}")
         return key.hex, version
 
-    def _files_of(self, key: PublicKey) -> Iterator[tuple[Version, bytes]]:
+    def _files_of(self, key: PublicKey, *, skip: bool = False) -> Iterator[tuple[Version, bytes]]:
+        """Read the files under a key's names; what cannot be read ends a writer, and is skipped for a reader."""
         for name in (key.hex, key.origin):
-            data = read_file(self.folder / f"{name}.jsonl")
-            if data is None or len(data) > RULES.file_bytes:
+            data = self._read(f"{name}.jsonl")
+            if isinstance(data, Unreadable) and data.code == "file_unreadable" and not skip:
+                raise Unreachable(data.detail)
+            if data is None or isinstance(data, Unreadable):
                 continue
             with suppress(ProtocolError):
                 whose, version = claimed(data)
@@ -202,9 +224,8 @@ class FolderCommons:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Hold the folder's lock; whoever dies lets go of it."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
-            handle = os.open(self.folder / ".lock", flags, 0o666)
+            handle = _open_lock(self.folder / ".lock")
         except OSError as error:
             raise _unreachable(self.folder, error, "write into") from error
         try:
@@ -313,6 +334,15 @@ def is_authentic(data: bytes) -> bool:
     except ProtocolError:
         return False
     return not isinstance(first, Seal) or first.digest == digest_of(behind)
+
+
+def _open_lock(path: Path) -> int:
+    flags = os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        return os.open(path, flags | os.O_RDWR | os.O_CREAT, 0o666)
+    except PermissionError:
+        # Another user made it, and a lock is taken on what may only be read as well.
+        return os.open(path, flags | os.O_RDONLY | os.O_NONBLOCK)
 
 
 def _lock(handle: int, folder: Path) -> None:

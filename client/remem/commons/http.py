@@ -14,7 +14,7 @@ import ipaddress
 import json
 import re
 import ssl
-import zlib
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from remem import __version__
+from remem.commons.answers import leads_on, read_body, read_etag
 from remem.commons.base import (
     INDEX_BYTES,
     LISTED_MOST,
@@ -34,7 +35,7 @@ from remem.commons.base import (
     Entry,
     Listing,
     Published,
-    Unreadable,
+    Unreadables,
     read_descriptor,
     read_entries,
     read_json,
@@ -46,21 +47,24 @@ from remem.protocol.errors import show
 
 SMALL_ANSWER: Final = 65_536
 PARALLEL: Final = 4
+URL_MOST: Final = 2_048
+PAGES_MOST: Final = 200
+LISTING_BYTES: Final = 64 * INDEX_BYTES
 
 _CURSOR: Final = re.compile(r"[0-9]{1,18}")
 _CODE: Final = re.compile(r"[a-z0-9_]{1,64}")
 _TOKEN: Final = re.compile(r"[\x21-\x7e]{1,512}")
-_NEXT: Final = re.compile(r'<[^>]*>\s*;[^,]*\brel="?next"?')
 _OUTCOMES: Final = ("new", "newer", "unchanged", "equivocation")
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How many seconds to wait: for a connection, for the next bytes, and for one exchange as a whole."""
+    """How many seconds to wait: for a connection, for the next bytes, for one exchange and for a listing as a whole."""
 
     connect: float = 5.0
     read: float = 30.0
     whole: float = 120.0
+    listing: float = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,16 +167,19 @@ class HttpCommons:
         return self._ask("GET", path, headers, most=INDEX_BYTES)
 
     def _pages(self, answer: _Answer, since: int | None, cursor: int | None) -> Listing:
-        etag = answer.headers.get("ETag")
+        etag = read_etag(answer.headers.get("ETag"))
         entries: list[Entry] = []
-        unreadable: list[Unreadable] = []
-        first = since
+        strange = Unreadables()
+        first, size, pages = since, 0, 0
+        end = time.monotonic() + self._patience.listing
         while True:
-            page, strange = read_entries(answer.body)
+            page = read_entries(answer.body, strange)
             entries += page
-            unreadable += strange
-            more = bool(_NEXT.search(answer.headers.get("Link", "")))
-            if not more or cursor is None or len(entries) + len(unreadable) >= LISTED_MOST:
+            size, pages = size + len(answer.body), pages + 1
+            more = leads_on(answer.headers.get("Link", ""))
+            # What lies behind a bound is for the next pull, so that this one comes to an end.
+            enough = len(entries) + strange.count >= LISTED_MOST or size >= LISTING_BYTES or pages >= PAGES_MOST
+            if not more or cursor is None or not page or enough or time.monotonic() >= end:
                 break
             if since is not None and cursor <= since:
                 raise BadAnswer("index_loop", f"expected a page behind cursor {since}, got one at {cursor}")
@@ -185,7 +192,7 @@ class HttpCommons:
             _write_bookmark(None if more else etag, cursor),
             whole=first is None and not more,
             more=more,
-            unreadable=tuple(unreadable),
+            unreadable=strange.listed(),
         )
 
     def _ask(
@@ -201,12 +208,13 @@ class HttpCommons:
         if self._lost:
             raise Unreachable(f"expected an answer from {self.target}, got none before")
 
-        request = self._client.build_request(method, self.target + path, headers=headers, content=content)
-
         def exchange() -> _Answer:
+            request = self._client.build_request(method, self.target + path, headers=headers, content=content)
             with closing(self._send(request)) as response:
                 good = response.status_code < httpx.codes.MULTIPLE_CHOICES
-                return _Answer(response.status_code, response.headers, _read(response, most if good else SMALL_ANSWER))
+                coding = response.headers.get("Content-Encoding", "identity").lower()
+                body = read_body(response.iter_raw(), coding, most if good else SMALL_ANSWER)
+                return _Answer(response.status_code, response.headers, body)
 
         return self._bounded(exchange)
 
@@ -228,7 +236,8 @@ class HttpCommons:
             raise self._unreachable(f"no end within {self._patience.whole:g} seconds") from error
         except (httpx.ProtocolError, httpx.DecodingError) as error:
             raise no_http(self.target, error) from error
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+            # A name that is no host's is found out by whoever resolves it, each in its own way.
             raise no_connection(self.target, error) from error
         except RuntimeError as error:
             # Another exchange ran out of time meanwhile, and everything was closed.
@@ -277,6 +286,8 @@ def spell_url(text: str) -> str:
     Raises:
         Usage: it is no URL of a commons.
     """
+    if len(text) > URL_MOST:
+        raise Usage(f"expected a URL of at most {URL_MOST} characters, got {len(text)}")
     try:
         parts = urlsplit(text)
         host, port = parts.hostname, parts.port
@@ -317,25 +328,6 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _read(response: httpx.Response, most: int) -> bytes:
-    """Read the body as it comes, and stop where it is longer than it may be."""
-    compressed = response.headers.get("Content-Encoding", "identity").lower()
-    if compressed not in ("identity", "gzip"):
-        raise BadAnswer("answer_form", f"expected no coding but gzip, got {show(compressed)}")
-    body = bytearray()
-    unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16) if compressed == "gzip" else None
-    for chunk in response.iter_raw():
-        try:
-            body += chunk if unpack is None else unpack.decompress(chunk, most + 1 - len(body))
-        except zlib.error:
-            raise BadAnswer("answer_form", "expected gzip, got other bytes") from None
-        if len(body) > most or (unpack is not None and unpack.unconsumed_tail):
-            raise BadAnswer("answer_size", f"expected an answer of at most {most} bytes, got more")
-    if unpack is not None and body and not unpack.eof:
-        raise BadAnswer("answer_form", "expected gzip to its end, got a part of it")
-    return bytes(body)
-
-
 def _cursor_of(answer: _Answer) -> int | None:
     cursor = answer.headers.get("Remem-Cursor", "")
     return int(cursor) if _CURSOR.fullmatch(cursor) else None
@@ -345,7 +337,7 @@ def _read_bookmark(bookmark: str | None) -> tuple[str | None, int | None]:
     if bookmark is None:
         return None, None
     fields = json.loads(bookmark)
-    return fields["etag"], fields["since"]
+    return read_etag(fields["etag"]), fields["since"]
 
 
 def _write_bookmark(etag: str | None, cursor: int | None) -> str | None:

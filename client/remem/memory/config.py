@@ -4,13 +4,16 @@
   an error that names it: a misspelt setting would otherwise be one that silently does nothing.
 - `targets` are the commons that this memory shares with and pulls from, in order: a URL or a folder, with the
   token where one is needed. The file therefore is the owner's alone (0600).
-- Changes keep the owner's comments and order, and replace the file in one step.
+- Changes keep the owner's comments and order, replace the file in one step, and wait for each other.
+- No message repeats a value of `targets`: a token is a secret, and may stand where it does not belong.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -22,6 +25,10 @@ from remem.errors import RememError
 from remem.protocol.rules import RULES
 
 _POLICY: Final = ("confirmations", "window_days", "open")
+# Numbers beyond these mean nothing, and some of them no clock could reckon with.
+_CONFIRMATIONS_MOST: Final = 1_000_000
+_WINDOW_DAYS_MOST: Final = 36_500
+_BUDGET_MOST: Final = 10**15
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,41 +75,55 @@ def read_config(path: Path) -> Config:
     defaults = Config()
     return Config(
         targets=_targets(path, values.get("targets", [])),
-        confirmations=_number(path, policy, "policy.confirmations", defaults.confirmations),
-        window_days=_number(path, policy, "policy.window_days", defaults.window_days),
+        confirmations=_number(path, policy, "policy.confirmations", defaults.confirmations, _CONFIRMATIONS_MOST),
+        window_days=_number(path, policy, "policy.window_days", defaults.window_days, _WINDOW_DAYS_MOST),
         open=_flag(path, policy, "policy.open"),
-        budget_bytes=_number(path, values, "budget_bytes", defaults.budget_bytes),
+        budget_bytes=_number(path, values, "budget_bytes", defaults.budget_bytes, _BUDGET_MOST),
     )
 
 
 def set_target(path: Path, address: str, token: str | None) -> None:
     """Add a target, or give a known one this token."""
-    read_config(path)
-    document = _read(path)
-    targets = document.setdefault("targets", tomlkit.aot())
-    target = next((known for known in targets if known["address"] == address), None)
-    if target is None:
-        target = tomlkit.table()
-        target["address"] = address
-        targets.append(target)
-    if token is not None:
-        target["token"] = token
-    elif "token" in target:
-        del target["token"]
-    _write(path, document)
+    with _alone(path):
+        read_config(path)
+        document = _read(path)
+        targets = document.setdefault("targets", tomlkit.aot())
+        target = next((known for known in targets if known["address"] == address), None)
+        if target is None:
+            target = tomlkit.table()
+            target["address"] = address
+            targets.append(target)
+        if token is not None:
+            target["token"] = token
+        elif "token" in target:
+            del target["token"]
+        _write(path, document)
 
 
 def remove_target(path: Path, address: str) -> bool:
     """Forget a target and its token; tell whether it was known."""
-    read_config(path)
-    document = _read(path)
-    targets = document.get("targets", [])
-    for index, target in enumerate(targets):
-        if target["address"] == address:
-            del targets[index]
-            _write(path, document)
-            return True
+    with _alone(path):
+        read_config(path)
+        document = _read(path)
+        targets = document.get("targets", [])
+        for index, target in enumerate(targets):
+            if target["address"] == address:
+                del targets[index]
+                _write(path, document)
+                return True
     return False
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Keep other processes from changing the settings between a reading and its writing."""
+    # The folder is locked, for the file itself is replaced by each change.
+    handle = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _read(path: Path) -> tomlkit.TOMLDocument:
@@ -132,6 +153,10 @@ def _wrong(path: Path, key: str, expected: str, value: object) -> RememError:
     return RememError(f"{path}: {key}: expected {expected}, got {str(value)[:60]!r}")
 
 
+def _wrong_target(path: Path, key: str, expected: str) -> RememError:
+    return RememError(f"{path}: {key}: expected {expected}, got something else")
+
+
 def _no_others(path: Path, values: Mapping[str, object], known: tuple[str, ...], prefix: str = "") -> None:
     for key in values:
         if key not in known:
@@ -146,10 +171,10 @@ def _table(path: Path, values: Mapping[str, object], key: str) -> Mapping[str, o
     return value
 
 
-def _number(path: Path, values: Mapping[str, object], key: str, default: int) -> int:
+def _number(path: Path, values: Mapping[str, object], key: str, default: int, most: int) -> int:
     value = values.get(key.rpartition(".")[2], default)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise _wrong(path, key, "a whole number from 1", value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
+        raise _wrong(path, key, f"a whole number from 1 to {most}", value)
     return value
 
 
@@ -162,18 +187,17 @@ def _flag(path: Path, values: Mapping[str, object], key: str) -> bool:
 
 def _targets(path: Path, value: object) -> tuple[Target, ...]:
     if not isinstance(value, list):
-        raise _wrong(path, "targets", "an array of tables", value)
+        raise _wrong_target(path, "targets", "an array of tables, each under [[targets]]")
     return tuple(_one_target(path, item) for item in value)
 
 
 def _one_target(path: Path, item: object) -> Target:
     if not isinstance(item, dict):
-        raise _wrong(path, "targets", "an array of tables", item)
+        raise _wrong_target(path, "targets", "an array of tables, each under [[targets]]")
     _no_others(path, item, ("address", "token"), "targets.")
     address, token = item.get("address"), item.get("token")
     if not isinstance(address, str) or not address:
-        raise _wrong(path, "targets.address", "a URL or a folder", address)
+        raise _wrong_target(path, "targets.address", "a URL or a folder")
     if token is not None and not isinstance(token, str):
-        # A token is a secret: the message does not repeat it.
-        raise RememError(f"{path}: targets.token: expected a string, got another type")
+        raise _wrong_target(path, "targets.token", "a string")
     return Target(address, token)

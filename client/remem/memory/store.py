@@ -217,7 +217,8 @@ def open_store(path: Path) -> sqlite3.Connection:
         _check_owner(db, path)
         _use_log(db)
         db.execute("PRAGMA foreign_keys = ON")
-        db.execute("PRAGMA synchronous = NORMAL")
+        # A seal that went out must be known after a power cut too, or it looks as if somebody else had made it.
+        db.execute("PRAGMA synchronous = FULL")
         _migrate(db, path)
     except BaseException:
         db.close()

@@ -6,6 +6,7 @@
 - No text leaves that names a person, a machine or a secret, or that its readers would skip.
 - A lesson that this memory revokes leaves as the revocation. Confirmations, revocations and denials leave as they
   were said; a confirmation of a lesson that this file publishes would not count, and stays.
+- No time is later than now: a clock that was once ahead must not make every reader wait.
 - The order is fixed and signatures are too, so a line about which nothing changed stays the same to the byte.
 - A file that would be too large loses its weakest lessons, then its oldest confirmations, and never a revocation
   or denial.
@@ -79,9 +80,9 @@ def draft(db: sqlite3.Connection, key: PublicKey, machine: Machine, this: Reader
     leaving, held_back = _leaving(db, revoked, machine, this, now)
     published = {lesson.hash for lesson in leaving}
     spoken, held_reasons = _spoken(
-        (record for record in said if record.type != "confirm" or record.subject not in published), key, machine
+        (record for record in said if record.type != "confirm" or record.subject not in published), key, machine, now
     )
-    lines = [_line(key, "lesson", lesson.hash, lesson_fields(lesson)) for lesson in leaving]
+    lines = [_line(key, "lesson", lesson.hash, lesson_fields(lesson, now)) for lesson in leaving]
     weakest = sorted(leaving, key=lambda lesson: (lesson.strength, lesson.updated, lesson.hash))
     # The oldest first: those that no longer count go before any that does.
     oldest = sorted((one for one in said if one.type == "confirm"), key=lambda one: (one.at, one.subject))
@@ -90,14 +91,14 @@ def draft(db: sqlite3.Connection, key: PublicKey, machine: Machine, this: Reader
     return _fit([*lines, *spoken], expendable, (*held_back, *held_reasons))
 
 
-def draft_of_revocations(db: sqlite3.Connection, key: PublicKey, machine: Machine) -> Draft:
+def draft_of_revocations(db: sqlite3.Connection, key: PublicKey, machine: Machine, now: datetime) -> Draft:
     """Put together the revocations alone, as whoever leaves says them.
 
     Raises:
         Refused: they have no room.
     """
     said = [record for record in records.own_records(db) if record.type == "revoke"]
-    lines, held_back = _spoken(said, key, machine)
+    lines, held_back = _spoken(said, key, machine, now)
     return _fit(lines, (), held_back)
 
 
@@ -147,11 +148,13 @@ def _unfit(lesson: Lesson, machine: Machine) -> HeldBack | None:
     return None
 
 
-def _spoken(said: Iterable[OwnRecord], key: PublicKey, machine: Machine) -> tuple[list[_Line], list[HeldBack]]:
+def _spoken(
+    said: Iterable[OwnRecord], key: PublicKey, machine: Machine, now: datetime
+) -> tuple[list[_Line], list[HeldBack]]:
     lines: list[_Line] = []
     held_back: list[HeldBack] = []
     for record in said:
-        fields: Fields = {record.type: record.subject, "at": format_time(record.at)}
+        fields: Fields = {record.type: record.subject, "at": format_time(min(record.at, now))}
         if record.reason is not None:
             fields["reason"] = record.reason
             if found := findings(record.reason, machine):
@@ -164,8 +167,8 @@ def _spoken(said: Iterable[OwnRecord], key: PublicKey, machine: Machine) -> tupl
     return lines, held_back
 
 
-def lesson_fields(lesson: Lesson) -> Fields:
-    """Spell a lesson as the fields of its record."""
+def lesson_fields(lesson: Lesson, now: datetime) -> Fields:
+    """Spell a lesson as the fields of its record, with no time later than now."""
     strength = round(min(lesson.strength, _STRENGTH_MOST), _STRENGTH_DIGITS)
     fields: Fields = {
         "id": lesson.id,
@@ -174,7 +177,7 @@ def lesson_fields(lesson: Lesson) -> Fields:
         "seen": lesson.seen,
         # No fraction that is not meant.
         "strength": int(strength) if strength.is_integer() else strength,
-        "updated": format_time(lesson.updated),
+        "updated": format_time(min(lesson.updated, now)),
         "hash": lesson.hash,
     }
     return {**fields, "parents": list(lesson.parents)} if lesson.parents else fields

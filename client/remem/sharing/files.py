@@ -2,7 +2,8 @@
 
 The database says which file of a key is held; the bytes there are that file only if they have its digest. A
 folder that was emptied, cut short by a loss of power or written by a process that died before its database did is
-noticed by names and sizes alone, and mended by taking the files in again.
+noticed by names, sizes and times, and mended by taking the files in again: a file has the time at which it was
+received, and the bytes of one that was touched since are compared with their digest.
 """
 
 from __future__ import annotations
@@ -59,15 +60,27 @@ def verified_lines(folder: Path, held: Holding | None) -> Verified | None:
 
 
 def damaged(folder: Path, held: Mapping[str, Holding]) -> tuple[frozenset[str], frozenset[str]]:
-    """Compare the folder with what is held, by names and sizes.
+    """Compare the folder with what is held: by names and sizes, and by bytes where a file was touched.
 
     Returns:
         The keys whose bytes cannot be those of the held file, and the keys of files that nothing is held of.
     """
-    sizes: dict[str, int] = {}
+    found_there: dict[str, os.stat_result] = {}
     with os.scandir(folder) as found:
         for item in found:
             if (name := _NAME.fullmatch(item.name)) and item.is_file(follow_symlinks=False):
-                sizes[name[1]] = item.stat(follow_symlinks=False).st_size
-    broken = (key for key, holding in held.items() if sizes.get(key) != holding.size)
-    return frozenset(broken), frozenset(sizes.keys() - held.keys())
+                found_there[name[1]] = item.stat(follow_symlinks=False)
+    broken = (key for key, one in held.items() if not _is_whole(folder, one, found_there.get(key)))
+    return frozenset(broken), frozenset(found_there.keys() - held.keys())
+
+
+def mark_received(path: Path, received: datetime) -> None:
+    """Give a file the time at which it was received, so that a later change of its bytes shows."""
+    seconds = int(received.timestamp())
+    os.utime(path, (seconds, seconds))
+
+
+def _is_whole(folder: Path, held: Holding, there: os.stat_result | None) -> bool:
+    if there is None or there.st_size != held.size:
+        return False
+    return int(there.st_mtime) == int(held.received.timestamp()) or read_held(folder, held) is not None

@@ -4,6 +4,10 @@ Files are judged and staged beside their place while others are still being veri
 bytes, rows and what they do to the mind, in one transaction. There the newest is decided once more, so that two
 processes that pull at once end with the same. The bytes are renamed into place inside the transaction; a process
 that dies in between leaves bytes that are newer than their row, and the next intake takes those in first.
+
+The budget bounds what newcomers bring. Files of trusted revokers and of followed keys, and updates of held keys,
+always come in: what strangers fill must not keep a revocation out. Where a newcomer that counts under the policy has
+no room, files of keys that do not count make it, those first that came first.
 """
 
 from __future__ import annotations
@@ -12,17 +16,18 @@ import sqlite3
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from enum import IntEnum
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 from remem.commons.folder import flush_folder, read_file, stage_file, sweep
 from remem.judging import judgement_name
-from remem.memory import holdings, places
+from remem.memory import eviction, holdings, places
 from remem.memory.holdings import Arrival, Holding, Skipped
 from remem.memory.store import transaction
 from remem.protocol import OriginFile, ProtocolError, Seal, Verdict, Verified, Version, accept, newest, parse_record
-from remem.sharing.files import END_OF_TIME, damaged, path_of, read_held, verified_lines, writing
+from remem.sharing.files import END_OF_TIME, damaged, mark_received, path_of, read_held, verified_lines, writing
 from remem.sharing.mind import Mind
 from remem.sharing.reports import Notice, TakenFile
 
@@ -39,7 +44,26 @@ class Tally:
     current: int = 0
     skipped: list[Skipped] = field(default_factory=list)
     skipped_count: int = 0
+    evicted: int = 0
     notices: list[Notice] = field(default_factory=list)
+
+    @property
+    def told(self) -> list[Notice]:
+        """The notices, with the one about what made room."""
+        if not self.evicted:
+            return self.notices
+        text = f"{self.evicted} files of keys that no commons admits made room: budget_bytes in config.toml is used up"
+        return [*self.notices, Notice("evicted", text)]
+
+
+class Rank(IntEnum):
+    """Whose file it is, in the order in which files come in."""
+
+    REVOKER = 0
+    FOLLOWED = 1
+    HELD = 2
+    ADMITTED = 3
+    OTHER = 4
 
 
 class Intake:
@@ -55,6 +79,7 @@ class Intake:
         self.size = sum(held.size for held in self.held.values())
         self.broken, self._strays = damaged(folder, self.held)
         self.tally = Tally()
+        self._evictable: dict[str, None] | None = None
         self._batch: dict[str, tuple[Arrival, Future[Path]]] = {}
         self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="remem-write")
 
@@ -74,6 +99,22 @@ class Intake:
         held = self.held.get(key)
         return None if held is None else held.version
 
+    def rank(self, key: str) -> Rank:
+        """Tell where a key's file stands in the order."""
+        policy = self.mind.reader.policy
+        if key in policy.revokers:
+            return Rank.REVOKER
+        if key in policy.followed:
+            return Rank.FOLLOWED
+        if key in self.held:
+            return Rank.HELD
+        return Rank.OTHER if policy.principal(key) is None else Rank.ADMITTED
+
+    def may_fit(self, key: str) -> bool:
+        """Tell whether a key's file of whatever size could have room, so that it is worth fetching."""
+        rank = self.rank(key)
+        return rank <= Rank.HELD or self.size < self.budget or (rank is Rank.ADMITTED and bool(self._carried()))
+
     def verified(self, key: str) -> tuple[Verified | None, str | None]:
         """Return the lines of a key that need no second verification, and the digest of the file they are of."""
         held = None if key in self.broken else self.held.get(key)
@@ -91,7 +132,7 @@ class Intake:
         key = file.key.hex
         before = self.held.get(key)
         grown = len(file.data) - (0 if before is None else before.size)
-        if grown > 0 and self.size + grown > self.budget:
+        if not self._has_room(key, grown):
             return False
         if key in self._batch:
             self.write()
@@ -100,6 +141,44 @@ class Intake:
         self._batch[key] = holdings.judged(file, source, beside), staged
         if len(self._batch) >= BATCH_FILES:
             self.write()
+        return True
+
+    def _has_room(self, key: str, grown: int) -> bool:
+        rank = self.rank(key)
+        if rank <= Rank.HELD or self.size + grown <= self.budget:
+            return True
+        return rank is Rank.ADMITTED and self._make_room(self.size + grown - self.budget)
+
+    def _carried(self) -> dict[str, None]:
+        """Return the keys that neither count nor are trusted, those first that came first; worked out once."""
+        if self._evictable is None:
+            policy = self.mind.reader.policy
+            ordered = sorted(self.held.values(), key=lambda held: (held.received, held.id))
+            free = (held.key for held in ordered if held.key not in policy.revokers)
+            self._evictable = dict.fromkeys(key for key in free if policy.principal(key) is None)
+        return self._evictable
+
+    def _make_room(self, needed: int) -> bool:
+        """Evict files of keys that do not count, the oldest first, until so many bytes are free; or none."""
+        carried = self._carried()
+        if any(key in carried for key in self._batch):
+            self.write()
+        gone: list[str] = []
+        for key in carried:
+            if needed <= 0:
+                break
+            gone.append(key)
+            needed -= self.held[key].size
+        if needed > 0:
+            return False
+        with transaction(self.db):
+            self.mind.let_go(eviction.evict(self.db, gone), self.now)
+        # The rows first: bytes that have none are taken in again by the next intake, if there is room.
+        for key in gone:
+            path_of(self.folder, key).unlink(missing_ok=True)
+            self.size -= self.held.pop(key).size
+            del carried[key]
+        self.tally.evicted += len(gone)
         return True
 
     def write(self) -> None:
@@ -167,6 +246,7 @@ class Intake:
         if verdict.equivocation and held is not None and file.seal is not None:
             self._prove(held, file.seal)
         if verdict.takes or (verdict is Verdict.UNCHANGED and key in self.broken):
+            mark_received(staged, self.now if verdict.takes or held is None else held.received)
             staged.replace(path_of(self.folder, key))
         return verdict
 

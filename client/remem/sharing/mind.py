@@ -2,7 +2,8 @@
 
 1. A lesson that others publish becomes a local candidate, and whom it came from is noted. It must stand, must not
    read as revoked, and must not be vetoed.
-2. A lesson of this memory's own that another key publishes too is corroborated: it gains strength, once a key.
+2. A lesson of this memory's own that another key publishes too is corroborated, if that key counts under the policy:
+   it gains strength, once a principal, for four of them at most. Keys are free, and strength must not be.
 3. A received lesson is dropped when a key that it came from takes it back and no publication stands. It never comes
    from that key again by itself; from another it may.
 4. A received lesson stops while a trusted revoker or a quorum revokes it, and while every key that it came from is
@@ -15,12 +16,12 @@ what the rules say of all that is held, so the order in which files came does no
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from remem.memory import holdings, lessons
+from remem.memory import eviction, holdings, lessons
 from remem.memory.config import Config
 from remem.memory.holdings import Change
 from remem.protocol import Cause, Reading, State, Statement
@@ -28,6 +29,7 @@ from remem.protocol.judgement import judge_lesson
 from remem.sharing.readings import reader
 
 DENIED: Final = "denied"
+CORROBORATIONS_MOST: Final = 4
 _CHUNK: Final = 2_000
 
 
@@ -72,6 +74,11 @@ class Mind:
         self._reread_denials(now)
         self._settle(holdings.contested(self.db) | self.reader.revoked, now)
 
+    def let_go(self, touched: Collection[str], now: datetime) -> None:
+        """Follow the eviction of files that said something about these lessons."""
+        lessons.set_state(self.db, eviction.orphans(self.db, touched), "dropped", now)
+        self._settle(holdings.contested(self.db, touched) | self.reader.revoked.intersection(touched), now)
+
     def judge_again(self, now: datetime) -> None:
         """Put aside the received lessons that this release's judgement would not let in."""
         found = lessons.received_lessons(self.db)
@@ -102,9 +109,24 @@ class Mind:
             return
         here = holdings.known_here(self.db, rows.keys())
         own = [said.subject for said, _number in fresh if here.get(said.subject, ("received",))[0] != "received"]
-        lessons.raise_strength(self.db, own, now)
-        self.effects.corroborated |= set(own)
+        for lesson in dict.fromkeys(own):
+            self._corroborate(lesson, {said.key for said, _number in fresh if said.subject == lesson}, now)
         self._resume([lesson for lesson in rows if here.get(lesson) == ("received", "dropped")], now)
+
+    def _corroborate(self, lesson: str, keys: Collection[str], now: datetime) -> None:
+        """Raise an own lesson for the principals that were not yet among those whom it came from too."""
+        came_from = holdings.receipts(self.db, lesson).keys()
+        before = self._principals(came_from - set(keys))
+        after = self._principals(came_from)
+        if not after - before:
+            return
+        for _one in range(min(len(before), CORROBORATIONS_MOST), min(len(after), CORROBORATIONS_MOST)):
+            lessons.raise_strength(self.db, [lesson], now)
+        self.effects.corroborated.add(lesson)
+
+    def _principals(self, keys: Collection[str]) -> set[str]:
+        found = (self.reader.policy.principal(key) for key in keys)
+        return {principal for principal in found if principal is not None}
 
     def _settle(self, hashes: Collection[str], now: datetime) -> None:
         ordered = sorted(hashes)
@@ -123,6 +145,8 @@ class Mind:
             takers_back = [key for key in reading.revokers if key in came_from]
             if not takers_back:
                 # A stranger's revocation of a lesson whose publisher is silent: no one it came from took it back.
+                if here == ("received", "active") and not self._has_good_source(came_from):
+                    self._stop(reading.hash, DENIED, now)
                 return
             holdings.drop(self.db, reading.hash, takers_back)
         if here == ("received", "active") or here == ("received", "archived"):
@@ -133,15 +157,21 @@ class Mind:
         came_from = holdings.receipts(self.db, lesson)
         new = [key for key in reading.publishers if key != self.key and key not in came_from]
         if new:
-            said = Statement(new[0], "lesson", lesson, None, reading.kind, reading.text)
-            rows = [(said, held.id) for key in new if (held := holdings.holding(self.db, key)) is not None]
+            rows = [
+                (Statement(key, "lesson", lesson, None, reading.kind, reading.text), held.id)
+                for key in new
+                if (held := holdings.holding(self.db, key)) is not None
+            ]
             self._receive(rows, now)
             return
-        good = any(not dropped and key not in self.reader.denied for key, (_at, dropped) in came_from.items())
+        good = self._has_good_source(came_from)
         if here == ("received", "dropped") and good:
             self._resume([lesson], now)
         elif here == ("received", "active") and not good:
             self._stop(lesson, DENIED, now)
+
+    def _has_good_source(self, came_from: Mapping[str, tuple[datetime, bool]]) -> bool:
+        return any(not dropped and key not in self.reader.denied for key, (_at, dropped) in came_from.items())
 
     def _stop(self, lesson: str, why: str, now: datetime) -> None:
         if lessons.set_state(self.db, [lesson], "dropped", now):

@@ -2,7 +2,8 @@
 
 Every text is scanned once more before it is signed, whoever wrote it: detect-secrets finds what looks like a
 secret, and rules of our own find paths, addresses, hosts and the names of this machine and of who works on it.
-A finding holds the text back. The rules rather hold back too much: its owner sees why, and nothing is lost.
+Letters of other widths and forms are read as the plain ones too. A finding holds the text back. The rules rather
+hold back too much: its owner sees why, and nothing is lost.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import ipaddress
 import os
 import pwd
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -37,19 +39,26 @@ _RULES: Final = (
     ("path", re.compile(r"(?<![\w/])[\w.@-]+(?:/[\w.@-]+){2,}")),
     ("path", re.compile(r"\b[a-z]:[\\/]|\\\\[\w.-]+\\", re.IGNORECASE)),
     ("host", re.compile(rf"(?<![\w.-])(?:[a-z0-9-]+\.)+(?:{_TOP_LEVEL})\b(?!\()", re.IGNORECASE)),
+    ("host", re.compile(r"(?<![\w.-])(?:[a-z0-9-]+\.){2,}[a-z][a-z0-9-]*:[0-9]{2,5}(?![\w.])", re.IGNORECASE)),
     ("identifier", re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORECASE)),
     ("address", re.compile(r"\b(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}\b", re.IGNORECASE)),
     ("telephone", re.compile(r"(?<![\w.])\+?\(?[0-9]{2,4}\)?[ .-][0-9]{3,4}[ .-][0-9]{3,5}(?!\w)")),
+    ("telephone", re.compile(r"(?<!\w)\+[0-9](?:[ .()/-]{0,2}[0-9]){8,14}(?!\w)")),
     (
         "credential",
         re.compile(
-            r"\b(?:password|passwd|pwd|passphrase|secret|token|api[_-]?key|access[_-]?key)\b\s*[=:]\s*[^\s,;]+",
+            r"(?<![a-z0-9])(?:password|passwd|pwd|passphrase|secret|token|api[_-]?key|access[_-]?key)\b"
+            r"\s*[=:]\s*[^\s,;]+",
             re.IGNORECASE,
         ),
     ),
+    ("credential", re.compile(r"(?<![a-z0-9])(?:password|passwd|pwd|passphrase)\s+is\s+[^\s,;]+", re.IGNORECASE)),
+    ("credential", re.compile(r"(?<![a-z0-9])pass\s*=\s*[^\s,;=]+", re.IGNORECASE)),
+    ("credential", re.compile(r"\bbearer\s+[\w.~+/=-]{8,}", re.IGNORECASE)),
 )
 _ADDRESS_LIKE: Final = re.compile(
-    r"(?<![\w.:])(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9a-f]*(?::[0-9a-f]*){2,7})(?![\w:])", re.IGNORECASE
+    r"(?<![\w.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?!\w|\.[0-9])|(?<![\w.:])[0-9a-f]*(?::[0-9a-f]*){2,7}(?![\w:])",
+    re.IGNORECASE,
 )
 _LONG_WORD: Final = re.compile(r"[A-Za-z0-9+/_=-]{16,}")
 
@@ -87,6 +96,11 @@ def this_machine() -> Machine:
 
 def findings(text: str, machine: Machine) -> tuple[Finding, ...]:
     """Return every reason for which a text stays, each once; none lets it leave."""
+    forms = dict.fromkeys((text, unicodedata.normalize("NFKC", text)))
+    return tuple(dict.fromkeys(finding for form in forms for finding in _findings(form, machine)))
+
+
+def _findings(text: str, machine: Machine) -> list[Finding]:
     found = [Finding(rule, match.group()) for rule, form in _RULES for match in form.finditer(text)]
     found += [Finding("address", word) for word in _ADDRESS_LIKE.findall(text) if _is_address(word)]
     lower = text.lower()
@@ -94,7 +108,7 @@ def findings(text: str, machine: Machine) -> tuple[Finding, ...]:
         if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", lower):
             found.append(Finding("name", name))
     found += [Finding("secret", what) for what in _secrets(text)]
-    return tuple(dict.fromkeys(found))
+    return found
 
 
 def _is_address(word: str) -> bool:

@@ -4,8 +4,8 @@
 2. Meet it: its keys are pinned as revokers at first contact, and told until a pull has ended; a key that it names
    later is only reported. Nothing new ends the pull here.
 3. Take over whom the commons admits.
-4. Choose: what is newer than what is held and was not refused before. Updates of held keys come first, then keys
-   that the owner follows, then admitted ones, then the rest, as far as the budget goes.
+4. Choose: what is newer than what is held and was not refused before. Trusted revokers come first, then keys that
+   the owner follows, then updates of held keys, and then, as far as the budget goes, admitted keys and the rest.
 5. Fetch ahead and accept each file as if it came from a stranger, some at a time beside the intake that writes them.
 6. Move the bookmark, if nothing was left over. So a pull that is cut short loses what was about to be written and
    nothing else, and the next one goes on.
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, TypeAlias
 
-from remem.commons import BadAnswer, Commons, CommonsRefused, Descriptor, Entry, Listing
+from remem.commons import BadAnswer, Commons, CommonsRefused, Descriptor, Entry, Listing, is_url
 from remem.errors import Unreachable
 from remem.memory import places, records, trust
 from remem.memory.home import Home
@@ -37,8 +37,6 @@ Progress: TypeAlias = Callable[[int, int], None]
 FETCHERS: Final = 4
 WINDOW: Final = 32
 BAD_MOST: Final = 100
-
-_KNOWN, _FOLLOWED, _ADMITTED, _OTHER = range(4)
 
 
 def pull(
@@ -173,7 +171,7 @@ class _Pull:
             if (code := refused.get((entry.key, entry.version.digest))) is not None:
                 self.left.refused.append(LeftFile(entry.key, code, "refused before, and not fetched again"))
             elif self._is_wanted(entry, proven):
-                wanted.append((self._rank(entry), entry))
+                wanted.append((self.intake.rank(entry.key), entry))
             else:
                 self.left.current += 1
         self.left.refused += [LeftFile(one.name, one.code, one.detail) for one in listing.unreadable]
@@ -184,13 +182,6 @@ class _Pull:
         if verdict is Verdict.UNCHANGED:
             return entry.key in self.intake.broken
         return verdict.takes or (verdict.equivocation and (entry.key, entry.version.seal) not in proven)
-
-    def _rank(self, entry: Entry) -> int:
-        if self.intake.version(entry.key) is not None:
-            return _KNOWN
-        if entry.key in self.mind.reader.policy.followed:
-            return _FOLLOWED
-        return _OTHER if entry.principal is None else _ADMITTED
 
     # --- 5: fetch and accept ---
 
@@ -205,7 +196,8 @@ class _Pull:
                     self._fail(entry, error.code, error.message)
                 except Unreachable as error:
                     self.left.interrupted = error.message
-                if self.left.bad >= BAD_MOST:
+                # Whoever may write into a folder must not be able to hide its honest files behind bad ones.
+                if self.left.bad >= BAD_MOST and is_url(self.target):
                     self.left.interrupted = f"{self.target} gave {BAD_MOST} files that are not what they should be"
                 if self.left.interrupted is not None:
                     # What came so far is kept, and what is missing is asked for again.
@@ -219,7 +211,7 @@ class _Pull:
         """Fetch ahead of what is being written, while there is room, and hand out in order."""
         waiting: deque[tuple[Entry, Future[_Fetched]]] = deque()
         for entry in wanted:
-            if self.intake.version(entry.key) is None and self.intake.size >= self.intake.budget:
+            if not self.intake.may_fit(entry.key):
                 self.left.over_budget += 1
                 continue
             waiting.append((entry, fetchers.submit(self._fetch, entry)))
@@ -245,6 +237,7 @@ class _Pull:
         file = fetched.file
         if isinstance(fetched.fault, Deferred):
             self.left.deferred.append(LeftFile(entry.key, fetched.fault.code, str(fetched.fault)))
+            self.left.bad += 1
         elif fetched.fault is not None:
             self._refuse(entry, fetched.digest, fetched.fault)
         elif file is None:
@@ -307,7 +300,7 @@ class _Pull:
             deferred=tuple(left.deferred),
             over_budget=left.over_budget,
             pinned=tuple(self.pinned),
-            notices=(*self.notices, *came.notices),
+            notices=(*self.notices, *came.told),
             bytes=self.bytes,
             complete=not (left.over or listing.more),
             interrupted=left.interrupted,

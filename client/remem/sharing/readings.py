@@ -28,18 +28,20 @@ class Reader:
         key: the memory's own key.
         policy: its thresholds and trust.
         denials: every denial that it holds, its own too.
+        obeyed: those of them that its revokers say; the others change nothing.
         own: what it says in its own file, or will say there, by subject.
     """
 
     key: str
     policy: Policy
     denials: tuple[Statement, ...]
+    obeyed: tuple[Statement, ...]
     own: dict[str, tuple[Statement, ...]]
 
     @property
     def denied(self) -> frozenset[str]:
         """The keys of which nothing counts."""
-        return frozenset(denial.subject for denial in self.denials if denial.key in self.policy.revokers)
+        return frozenset(denial.subject for denial in self.obeyed)
 
     @property
     def revoked(self) -> frozenset[str]:
@@ -65,7 +67,7 @@ class Reader:
 
     def evidence(self, lesson: str, said: Collection[Statement]) -> Evidence:
         """Gather what is said about a lesson, by others and by this memory."""
-        return Evidence(lesson, (*said, *self.own.get(lesson, ())), self.denials)
+        return Evidence(lesson, (*said, *self.own.get(lesson, ())), self.obeyed)
 
 
 def reader(db: sqlite3.Connection, key: str, config: Config) -> Reader:
@@ -77,6 +79,7 @@ def reader(db: sqlite3.Connection, key: str, config: Config) -> Reader:
         config: its thresholds.
     """
     own: dict[str, tuple[Statement, ...]] = {}
+    revokers = trust.trusted(db, "revoker") | {key}
     denials = list(holdings.denials(db))
     for record in records.own_records(db):
         said = Statement(key, record.type, record.subject, record.at, None, record.reason)
@@ -90,6 +93,8 @@ def reader(db: sqlite3.Connection, key: str, config: Config) -> Reader:
         open=config.open,
         followed=trust.trusted(db, "follow") | {key},
         admitted=places.admissions(db),
-        revokers=trust.trusted(db, "revoker") | {key},
+        revokers=revokers,
     )
-    return Reader(key, policy, tuple(denials), own)
+    # Anyone may deny anyone, and every reading looks through all that it is given.
+    obeyed = tuple(denial for denial in denials if denial.key in revokers)
+    return Reader(key, policy, tuple(denials), obeyed, own)

@@ -42,6 +42,11 @@ class NextSeal(NamedTuple):
     at: datetime
 
 
+def is_near(number: int, now: datetime) -> bool:
+    """Tell whether a seal is not so far ahead that the next one leaves it aside."""
+    return number < unix_seconds(now) + RULES.seal_ahead_of_writer
+
+
 def next_seal(now: datetime, held: Iterable[int]) -> NextSeal:
     """Choose the number of the next seal: above every own one, and at least the seconds of now.
 
@@ -54,7 +59,7 @@ def next_seal(now: datetime, held: Iterable[int]) -> NextSeal:
         held: the numbers of the own seals that this memory or a target holds.
     """
     seconds = unix_seconds(now)
-    near = (one + 1 for one in held if one < seconds + RULES.seal_ahead_of_writer)
+    near = (one + 1 for one in held if is_near(one, now))
     number = max((seconds, *near))
     ahead = max(0, number - RULES.seal_ahead_of_its_time - seconds)
     return NextSeal(number, now.replace(microsecond=0) + timedelta(seconds=ahead))

@@ -4,7 +4,8 @@
    this memory before it was restored, by a second machine, or by a thief. That stops it, unless the owner adopts
    the file: all that it says becomes this memory's own word, and its seal is logged.
 2. Put together what the memory says. If the last file says the same, its very bytes go out again.
-3. Otherwise seal it, with a number above every own seal that the memory or a target holds.
+3. Otherwise seal it, with a number above every own seal that the memory or a target holds; those that a clock far
+   ahead made are left aside, and such a file is not sent again.
 4. Log the seal and keep the bytes, and only then send them: a seal that went out unlogged would look foreign. Where
    they are sent is noted before too.
 
@@ -17,8 +18,9 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Final
 
 from remem.commons import Commons, CommonsRefused
 from remem.commons.folder import sweep, write_file
@@ -29,6 +31,7 @@ from remem.memory.records import OwnRecord
 from remem.memory.store import transaction
 from remem.protocol import (
     RULES,
+    Deferred,
     Lesson,
     OriginFile,
     ProtocolError,
@@ -40,15 +43,16 @@ from remem.protocol import (
     newest,
     sign_record,
 )
-from remem.protocol.times import unix_seconds
 from remem.sharing.draft import Draft, draft, draft_of_revocations
 from remem.sharing.files import END_OF_TIME, read_held, writing
 from remem.sharing.mind import Mind
 from remem.sharing.privacy import Machine
 from remem.sharing.readings import Reader, reader
 from remem.sharing.reports import Notice, Room, ShareReport, TargetResult
-from remem.sharing.seal import KeyRetired, NextSeal, check_not_retired, next_seal
+from remem.sharing.seal import KeyRetired, NextSeal, check_not_retired, is_near, next_seal
 from remem.sharing.taken_back import taken_back
+
+FAR_AHEAD: Final = "a clock that was far ahead sealed the file there: have it removed there, then share again"
 
 
 class ForeignSeal(Refused):
@@ -138,7 +142,7 @@ def withdraw(
         revoked = {record.subject for record in records.own_records(db) if record.type == "revoke"}
         for lesson in sorted(records.published(db) - revoked):
             records.put_record(db, OwnRecord("revoke", lesson, now))
-        return draft_of_revocations(db, key.public, machine)
+        return draft_of_revocations(db, key.public, machine, now)
 
     return _Publication(home, db, targets, now, adopt, rehearse).run(put_together, last=for_good)
 
@@ -262,7 +266,7 @@ class _Publication:
         logged = records.newest_seal(self.db)
         if logged is not None and logged.seal is not None:
             numbers.add(logged.seal)
-        kept = None if last else self._kept(whole, max(numbers, default=0))
+        kept = None if last else self._kept(whole, max((one for one in numbers if is_near(one, self.now)), default=0))
         if kept is not None:
             return kept
         self.renewed = True
@@ -276,6 +280,11 @@ class _Publication:
         """Return the last file, if it says the same and nothing newer was sealed."""
         file = self._stored()
         if file is None or file.version.seal != highest:
+            return None
+        try:
+            accept(file.data, now=self.now)
+        except Deferred:
+            # A clock that was ahead made it, and whoever has a right one would not take it yet.
             return None
         lines = tuple(sign_record(self.key, {**fields, "sealed": True}) for fields in whole.contents)
         return file if file.lines == lines else None
@@ -306,13 +315,15 @@ class _Publication:
             published = commons.put(file)
         except (Unreachable, CommonsRefused) as error:
             held = error.held if isinstance(error, CommonsRefused) else None
-            if self._is_newer_and_ours(held):
+            ours = held is not None and held in records.own_seals(self.db)
+            if ours and held is not None and (is_near(held.seal or 0, self.now) or held.seal == RULES.last_seal):
                 # Another process of this memory was faster, and said more.
                 return TargetResult(commons.target, "superseded")
             if not self._may_be_at(commons):
                 with transaction(self.db):
                     places.note_not_there(self.db, commons.target)
-            return _failure(commons.target, error)
+            result = _failure(commons.target, error)
+            return replace(result, hint=FAR_AHEAD) if ours else result
         with transaction(self.db):
             places.note_shared(self.db, commons.target, file.version.seal, self.now)
         return TargetResult(commons.target, published.outcome, skipped=published.skipped)
@@ -325,12 +336,6 @@ class _Publication:
             return commons.get(self.key.public.hex) is not None
         except (Unreachable, CommonsRefused):
             return True
-
-    def _is_newer_and_ours(self, held: Version | None) -> bool:
-        if held is None or held.seal is None or held not in records.own_seals(self.db):
-            return False
-        # A seal from a clock that was far ahead stands in the way of all that this memory says now.
-        return held.seal < unix_seconds(self.now) + RULES.seal_ahead_of_writer or held.seal == RULES.last_seal
 
     def _report(self, file: OriginFile, whole: Draft, results: tuple[TargetResult, ...]) -> ShareReport:
         counts = Counter(record.type for record in file.records)

@@ -6,6 +6,7 @@ import sqlite3
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from remem.memory import holdings, places, records, trust
 from remem.memory.census import LessonCount, events_and_episodes, lesson_counts
@@ -15,6 +16,8 @@ from remem.memory.places import Equivocation, Place
 from remem.protocol import RULES, Version
 from remem.sharing.files import damaged
 from remem.sharing.reports import Notice, Room
+
+_NEARLY_FULL: Final = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,10 @@ def status(home: Home, db: sqlite3.Connection) -> StatusReport:
     if broken:
         text = f"{len(broken)} stored files are missing or changed; a pull brings them back"
         notices.append(Notice("stored_file", text))
+    taken = sum(holding.size for holding in held.values())
+    if taken >= _NEARLY_FULL * config.budget_bytes:
+        text = f"the files of others take {taken} of budget_bytes = {config.budget_bytes}: newcomers may find no room"
+        notices.append(Notice("budget", text))
     return StatusReport(
         key=key.hex,
         origin=key.origin,
@@ -85,7 +92,7 @@ def status(home: Home, db: sqlite3.Connection) -> StatusReport:
         episodes=episodes,
         lessons=lesson_counts(db),
         holdings=len(held),
-        held_bytes=sum(holding.size for holding in held.values()),
+        held_bytes=taken,
         budget_bytes=config.budget_bytes,
         seal=records.newest_seal(db),
         retired=records.is_retired(db),

@@ -60,7 +60,7 @@ def _why(
 
 
 def _read(this: Reader, lesson: Lesson, said: tuple[Statement, ...], now: datetime) -> Reading:
-    return lesson_state(Evidence(lesson.hash, said, this.denials), this.policy, now)
+    return lesson_state(Evidence(lesson.hash, said, this.obeyed), this.policy, now)
 
 
 def _names(keys: Collection[str]) -> str:

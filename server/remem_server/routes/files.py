@@ -32,7 +32,10 @@ PATH: Final = f"/commons/{{name}}{SUFFIX}"
 MEDIA_TYPE: Final = "application/x-ndjson"
 
 _NAME: Final = re.compile(r"[0-9a-f]{64}|[0-9a-f]{16}")
-_ETAG: Final = re.compile(r'\s*(?:W/)?("[^"]*")\s*(?:,|$)')
+# More than any reader has files of one name; a longer condition is not looked into.
+_CONDITION_CHARACTERS: Final = 8_192
+# Far above any length that is allowed, and far below what `int` refuses.
+_LENGTH_DIGITS: Final = 20
 # Signatures hardly compress, so a higher level costs more and gains next to nothing.
 _GZIP_LEVEL: Final = 1
 
@@ -101,6 +104,8 @@ async def _read_body(request: Request, seconds: float) -> bytes:
     if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
         raise errors.CompressedBody("expected the file's own bytes, got a content coding")
     declared = request.headers.get("content-length", "0")
+    if len(declared) > _LENGTH_DIGITS:
+        raise FileSize(f"at most {RULES.file_bytes} bytes", f"a length of {len(declared)} digits")
     if declared.isdecimal() and int(declared) > RULES.file_bytes:
         raise FileSize(f"at most {RULES.file_bytes} bytes", f"{declared} bytes")
     data = bytearray()
@@ -195,9 +200,11 @@ def _etag(digest: str, *, zipped: bool) -> str:
 
 def matches(if_none_match: str | None, etag: str) -> bool:
     """Tell whether an If-None-Match names an entity tag (RFC 9110, section 13.1.2)."""
-    if if_none_match is None or if_none_match == etag:
-        return if_none_match is not None
-    return if_none_match.strip() == "*" or etag in _ETAG.findall(if_none_match)
+    if if_none_match is None or len(if_none_match) > _CONDITION_CHARACTERS:
+        return False
+    # No entity tag of ours has a comma, so none is found inside another.
+    tags = [tag.strip(" \t").removeprefix("W/") for tag in if_none_match.split(",")]
+    return tags == ["*"] or etag in tags
 
 
 def accepts_gzip(accept_encoding: str) -> bool:

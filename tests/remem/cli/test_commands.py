@@ -487,6 +487,17 @@ def test_an_interrupt_ends_a_wait_at_once_and_in_one_line(memory: Remem, remem_h
     assert err == "remem: error: stopped\n"
 
 
+def test_the_name_of_a_folder_cannot_reach_the_terminal_either(memory: Remem, tmp_path: Path) -> None:
+    learned(memory)
+    odd = tmp_path / "a\x1b[2J\u202eb"
+    odd.mkdir()
+    ended = [memory("share", str(odd)), memory("pull", str(odd)), memory("status"), memory("project", "add", str(odd))]
+    ended += [memory("project", "list"), memory("login", str(odd)), memory("logout", str(odd))]
+    for one in ended:
+        assert one.status == 0
+        assert not {"\x1b", "\u202e"} & set(one.out + one.err)
+
+
 def test_a_closed_standard_output_fails_nothing(memory: Remem, remem_home: Path) -> None:
     done = subprocess.run(
         ["/bin/sh", "-c", f"{shlex.quote(str(PROGRAM))} status >&-"],

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from remem.commons import CommonsRefused, FolderCommons
+from remem.commons.folder import INDEX_MOST
 from remem.errors import Unreachable
 from remem.protocol import RULES, Version, accept, digest_of
 from remem_testkit.files import NOW, draft_file, file, key, lesson, resealed
@@ -215,3 +216,65 @@ def test_of_several_writers_at_once_the_newest_stands(tmp_path: Path) -> None:
     assert data is not None
     assert accept(data, now=NOW).version.seal == 89
     assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", f"{ONE.public.hex}.jsonl"]
+
+
+def refuse_to_open(monkeypatch: pytest.MonkeyPatch, name: str, writing: bool = False) -> None:
+    """Let nobody open the files of this name, or nobody write into them."""
+    real = os.open
+
+    def guarded(path: Any, flags: int, *rest: Any, **named: Any) -> int:
+        if Path(path).name == name and (flags & os.O_RDWR or not writing):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return real(path, flags, *rest, **named)
+
+    monkeypatch.setattr(os, "open", guarded)
+
+
+def test_a_lock_that_another_user_made_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".lock").touch(0o644)
+    refuse_to_open(monkeypatch, ".lock", writing=True)
+    assert put(tmp_path, OLD) == "new"
+
+
+def test_a_file_that_cannot_be_read_costs_a_reader_that_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for data in (OLD, file(TWO, [lesson("a test fails")], seal=5)):
+        put(tmp_path, data)
+    (tmp_path / f"{ONE.public.origin}.jsonl").write_bytes(OLD)
+    name = f"{ONE.public.hex}.jsonl"
+    refuse_to_open(monkeypatch, name)
+    commons = FolderCommons(tmp_path)
+    listing = commons.index(None)
+    assert {entry.key for entry in listing.entries} == {ONE.public.hex, TWO.public.hex}
+    assert [(one.name, one.code) for one in listing.unreadable] == [(name, "file_unreadable")]
+    assert listing.bookmark is None
+    assert commons.get(ONE.public.hex) == OLD
+    assert told(lambda: put(tmp_path, NEW)).message.endswith("got permission denied")
+
+
+INDEXES = {
+    "no JSON": (b"<html>", "answer_form"),
+    "no array": (b"{}", "answer_form"),
+    "a nest of arrays": (b"[" * 100_000, "answer_form"),
+    "more than an index may be": (b"[" + b" " * INDEX_MOST + b"]", "file_size"),
+}
+
+
+@pytest.mark.parametrize(("data", "code"), INDEXES.values(), ids=INDEXES.keys())
+def test_a_nonsense_index_costs_the_principals_alone(tmp_path: Path, data: bytes, code: str) -> None:
+    put(tmp_path, OLD)
+    (tmp_path / "index").write_bytes(data)
+    listing = FolderCommons(tmp_path).index(None)
+    assert [(entry.key, entry.principal) for entry in listing.entries] == [(ONE.public.hex, None)]
+    assert [(one.name, one.code) for one in listing.unreadable] == [("index", code)]
+
+
+def test_an_index_that_cannot_be_read_costs_the_principals_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path, OLD)
+    (tmp_path / "index").write_text("[]")
+    refuse_to_open(monkeypatch, "index")
+    listing = FolderCommons(tmp_path).index(None)
+    assert len(listing.entries) == 1
+    assert [(one.name, one.code) for one in listing.unreadable] == [("index", "file_unreadable")]
+    assert listing.bookmark is None

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from remem.commons import BadAnswer, CommonsRefused, commons_at
+from remem.commons import BadAnswer, CommonsRefused, commons_at, http
+from remem.commons.answers import leads_on, read_etag
+from remem.commons.base import UNREADABLE_MOST
 from remem.commons.failures import no_connection
 from remem.commons.http import HttpCommons, Patience
 from remem.errors import Unreachable, Usage
@@ -164,6 +166,7 @@ def test_a_failure_to_connect_is_said_in_words(cause: OSError, message: str) -> 
 
 
 ENDLESS = itertools.repeat(b"x" * 65_536)
+NOTHINGS = itertools.repeat(b"\x00\x00\x00\xff\xff" * 10_000)
 BOMB = gzip.compress(b"x" * 50_000_000)
 
 LIES = {
@@ -174,6 +177,12 @@ LIES = {
     "a body that unpacks to more than any file": (answer(BOMB, headers={"Content-Encoding": "gzip"}), "answer_size"),
     "a body that is no gzip": (answer(FILE, headers={"Content-Encoding": "gzip"}), "answer_form"),
     "gzip that is cut short": (answer(gzip.compress(FILE)[:-9], headers={"Content-Encoding": "gzip"}), "answer_form"),
+    "bytes behind gzip": (answer(gzip.compress(FILE) + b"x", headers={"Content-Encoding": "gzip"}), "answer_form"),
+    "a second gzip": (answer(gzip.compress(FILE) * 2, headers={"Content-Encoding": "gzip"}), "answer_form"),
+    "gzip that unpacks to nothing without an end": (
+        itertools.chain([b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n", gzip.compress(b"")[:10]], NOTHINGS),
+        "answer_size",
+    ),
     "a coding that nobody asked for": (answer(FILE, headers={"Content-Encoding": "br"}), "answer_form"),
     "something that is not HTTP": (b"SSH-2.0-OpenSSH_9.2\r\n", "answer_form"),
     "a status that means nothing here": (answer(FILE, "206 Partial Content"), "answer_form"),
@@ -280,6 +289,103 @@ def test_pages_that_go_in_circles_are_a_bad_answer(liar: Liar, commons: HttpComm
     assert bad.value.code == "index_loop"
 
 
+def endless_index(liar: Liar, pages: int, body: bytes) -> None:
+    """Serve an index whose every page promises another."""
+    for number in range(pages):
+        path = f"/commons/index?since={number}" if number else "/commons/index"
+        liar.say(path, body, Remem_Cursor=str(number + 1), Link='<x>; rel="next"')
+
+
+ENDS = {
+    "after so many pages": ("PAGES_MOST", 3, 3),
+    "after so many bytes": ("LISTING_BYTES", len(json.dumps([ENTRY])) + 1, 2),
+}
+
+
+@pytest.mark.parametrize(("bound", "most", "asked"), ENDS.values(), ids=ENDS.keys())
+def test_a_listing_without_an_end_is_cut_and_goes_on_next_time(
+    liar: Liar, commons: HttpCommons, monkeypatch: pytest.MonkeyPatch, bound: str, most: int, asked: int
+) -> None:
+    monkeypatch.setattr(http, bound, most)
+    endless_index(liar, 10, json.dumps([ENTRY]).encode())
+    listing = commons.index(None)
+    assert (len(liar.asked), len(listing.entries)) == (asked, asked)
+    assert listing.more
+    assert not listing.whole
+    commons.index(listing.bookmark)
+    assert liar.paths[asked] == f"/commons/index?since={asked}"
+
+
+def test_a_listing_is_cut_when_its_time_is_over(liar: Liar) -> None:
+    endless_index(liar, 10, json.dumps([ENTRY]).encode())
+    commons = HttpCommons(liar.url, patience=Patience(listing=0))
+    assert commons.index(None).more
+    assert len(liar.asked) == 1
+    commons.close()
+
+
+def test_a_page_without_an_entry_ends_a_listing(liar: Liar, commons: HttpCommons) -> None:
+    endless_index(liar, 10, b"[]")
+    assert commons.index(None).more
+    assert len(liar.asked) == 1
+
+
+def test_what_is_no_entry_is_named_up_to_a_number_and_counted_beyond(liar: Liar, commons: HttpCommons) -> None:
+    liar.say("/commons/index", json.dumps([ENTRY] + [7] * 150_000).encode())
+    listing = commons.index(None)
+    assert len(listing.entries) == 1
+    *named, rest = listing.unreadable
+    assert len(named) == UNREADABLE_MOST
+    assert (rest.code, rest.detail) == ("unreadable_more", "expected names of files, got 149900 more that are none")
+
+
+LINKS = {
+    "a next page": ('<x>; rel="next"', True),
+    "a next page without quotes": ("<x>;rel=next", True),
+    "a next page among others": ('<a,b>; rel="prev", <y>; title=t; rel="last next"', True),
+    "another page": ('<x>; rel="prev"', False),
+    "a page called next": ("<next>; rel=prev; title=next", False),
+    "no link": ("", False),
+    "many that begin and do not end": ("<" * 1_024, False),
+}
+
+
+@pytest.mark.parametrize(("link", "more"), LINKS.values(), ids=LINKS.keys())
+def test_a_link_tells_whether_there_is_more(link: str, more: bool) -> None:
+    assert leads_on(link) is more
+
+
+def test_a_link_that_is_too_long_is_a_bad_answer(liar: Liar, commons: HttpCommons) -> None:
+    liar.say("/commons/index", json.dumps([ENTRY]).encode(), Remem_Cursor="1", Link="<" * 1_025)
+    with pytest.raises(BadAnswer) as bad:
+        commons.index(None)
+    assert bad.value.code == "answer_form"
+
+
+@pytest.mark.parametrize("etag", ['"\xe9"', '"a b"', '"\x7f"', "", '"' + "a" * 256, None])
+def test_an_etag_that_cannot_be_sent_back_is_none(etag: str | None) -> None:
+    assert read_etag(etag) is None
+    assert read_etag('W/"a"') == 'W/"a"'
+
+
+def test_a_strange_etag_is_not_kept_and_one_that_was_is_not_sent(liar: Liar, commons: HttpCommons) -> None:
+    page = json.dumps([ENTRY]).encode()
+    liar.answers["/commons/index"] = answer(page, headers={"ETag": "@"}).replace(b"@", b'"\xe9"')
+    assert commons.index(None).bookmark is None
+    assert commons.index('{"etag": "\\u00e9", "since": null}').whole
+    assert "if-none-match" not in liar.asked[-1].lower()
+
+
+@pytest.mark.parametrize("target", ["http://a..b", "http://.", "http://xn--", f"http://{'a' * 300}"])
+def test_a_host_that_is_none_is_unreachable_in_one_line(target: str) -> None:
+    commons = commons_at(target)
+    with pytest.raises(Unreachable) as unreachable:
+        commons.describe()
+    assert unreachable.value.message.startswith(f"expected an answer from {target}, got ")
+    assert "\n" not in unreachable.value.message
+    commons.close()
+
+
 def test_a_commons_that_was_set_back_is_listed_anew(liar: Liar, commons: HttpCommons) -> None:
     liar.say("/commons/index", json.dumps([ENTRY]).encode(), Remem_Cursor="9", ETag='"a"')
     bookmark = commons.index(None).bookmark
@@ -379,6 +485,7 @@ def test_a_url_has_one_spelling(written: str, spelled: str) -> None:
         "https://commons.example/a b",
         "https://[::1",
         "file:///tmp",
+        "https://commons.example/" + "a" * 70_000,
         "",
         "a\0b",
     ],

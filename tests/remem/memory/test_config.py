@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,20 @@ WRONG = [
     ("a table that is none", "policy = 3", "policy: expected a table"),
     ("targets that are none", 'targets = "a"', "targets: expected an array of tables"),
     ("a target without an address", "[[targets]]\ntoken = 't'", "targets.address: expected a URL or a folder"),
+    (
+        "more confirmations than there are",
+        "[policy]\nconfirmations = 1000001",
+        "policy.confirmations: expected a whole",
+    ),
+    (
+        "a window beyond a century",
+        "[policy]\nwindow_days = 36501",
+        "policy.window_days: expected a whole number from 1",
+    ),
+    ("a budget beyond any disk", "budget_bytes = 1000000000000001", "budget_bytes: expected a whole number"),
+    ("one table for many targets", "[targets]\naddress = 'a'\ntoken = '12345'", "each under [[targets]]"),
+    ("a target that is a token", "targets = ['12345']", "each under [[targets]]"),
+    ("an address that is a list", "[[targets]]\naddress = ['12345']", "targets.address: expected a URL or a folder"),
     ("a token that is none", "[[targets]]\naddress = 'a'\ntoken = 12345", "targets.token: expected a string"),
 ]
 
@@ -87,3 +102,20 @@ def test_a_token_survives_whatever_it_is_made_of(path: Path) -> None:
     token = "a\"b\\c'd é\n#"
     set_target(path, "x", token)
     assert read_config(path).target("x").token == token
+
+
+def test_processes_that_add_targets_at_once_lose_none(path: Path) -> None:
+    processes = multiprocessing.get_context("spawn")
+    writers = [processes.Process(target=_add_targets, args=(path, number)) for number in range(4)]
+    for one in writers:
+        one.start()
+    for one in writers:
+        one.join()
+    assert {target.address for target in read_config(path).targets} == {
+        f"https://{number}-{part}.example" for number in range(4) for part in range(8)
+    }
+
+
+def _add_targets(path: Path, number: int) -> None:
+    for part in range(8):
+        set_target(path, f"https://{number}-{part}.example", "t")

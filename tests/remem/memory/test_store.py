@@ -24,6 +24,8 @@ def test_a_new_database_has_the_newest_schema_and_is_the_owners_alone(tmp_path: 
     db = open_store(path)
     assert db.execute("PRAGMA user_version").fetchone()[0] == len(MIGRATIONS)
     assert db.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+    # 2 is FULL: what is committed outlives a power cut.
+    assert db.execute("PRAGMA synchronous").fetchone()[0] == 2
     assert db.execute("PRAGMA foreign_keys").fetchone()[0] == 1
     with transaction(db):
         db.execute("INSERT INTO vetoes (hash, at) VALUES ('a', 'b')")

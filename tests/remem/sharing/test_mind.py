@@ -1,5 +1,6 @@
 """What held files do to the mind, in whatever order they come."""
 
+import json
 import random
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from remem.memory import holdings, lessons
 from remem.memory.store import transaction
 from remem.protocol import Cause, SigningKey, State, accept, lesson_hash
+from remem.sharing.readings import reader as policy_of
 from remem.sharing.speak import trust_key
 from remem_testkit.files import NOW, confirmation, denial, file, key, lesson, revocation, sentence
 from remem_testkit.memories import Memory, put_files
@@ -43,7 +45,52 @@ def says_nothing(signer: SigningKey, seal: int = 7) -> bytes:
     return file(signer, [], seal=seal)
 
 
+def admit(folder: Path, *admitted: tuple[bytes, str]) -> None:
+    """Let a folder's index say whom it admits."""
+    entries = []
+    for data, principal in admitted:
+        found = accept(data, now=NOW)
+        entries.append(
+            {"key": found.key.hex, "digest": found.digest, "seal": found.version.seal, "principal": principal}
+        )
+    (folder / "index").write_text(json.dumps(entries))
+
+
+def test_only_the_denials_of_revokers_are_looked_through(reader: Memory, folder: Path) -> None:
+    tell(reader, folder, file(A, [denial(C.public.hex)]), file(B, [denial(D.public.hex)]))
+    trust_key(reader.home, reader.db, B.public.hex, "revoker", now=reader.now)
+    this = policy_of(reader.db, reader.name, reader.home.config())
+    assert {one.key for one in this.denials} == {A.public.hex, B.public.hex}
+    assert {one.key for one in this.evidence(HASH, ()).denials} == {B.public.hex}
+    assert this.denied == {D.public.hex}
+
+
+def test_keys_that_do_not_count_raise_no_strength(reader: Memory, folder: Path) -> None:
+    (learned,) = reader.learn(TEXT)
+    strength = lessons.get_lesson(reader.db, learned).strength
+    put_files(folder, [publishes(A), publishes(B)])
+    assert reader.pull(folder).corroborated == ()
+    assert lessons.get_lesson(reader.db, learned).strength == strength
+
+
+def test_each_principal_raises_strength_once_and_four_at_most(reader: Memory, folder: Path) -> None:
+    (learned,) = reader.learn(TEXT)
+    strength = lessons.get_lesson(reader.db, learned).strength
+    files = [publishes(key(number)) for number in range(21, 30)]
+    put_files(folder, files)
+    admit(folder, (files[0], "p"), (files[1], "p"))
+    reader.pull(folder)
+    assert lessons.get_lesson(reader.db, learned).strength == strength + 0.5
+    more = [publishes(key(number)) for number in range(31, 38)]
+    put_files(folder, more)
+    admit(folder, (files[0], "p"), (files[1], "p"), *((data, f"q{number}") for number, data in enumerate(more)))
+    reader.pull(folder)
+    assert lessons.get_lesson(reader.db, learned).strength == strength + 2.0
+
+
 def test_an_own_lesson_that_others_publish_gains_once_a_key(reader: Memory, folder: Path) -> None:
+    for one in (A, B, C):
+        trust_key(reader.home, reader.db, one.public.hex, "follow", now=reader.now)
     (learned,) = reader.learn(TEXT)
     strength = lessons.get_lesson(reader.db, learned).strength
     put_files(folder, [publishes(A)])

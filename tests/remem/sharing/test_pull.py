@@ -15,9 +15,11 @@ from remem.commons import FolderCommons
 from remem.errors import RememError
 from remem.memory import holdings, lessons, places
 from remem.memory.store import transaction
-from remem.protocol import RULES, SigningKey, Version, accept, digest_of, lesson_hash
+from remem.protocol import RULES, SigningKey, State, Version, accept, digest_of, lesson_hash
 from remem.sharing import intake
 from remem.sharing.pull import pull
+from remem.sharing.speak import trust_key
+from remem.sharing.status import status
 from remem_testkit.files import NOW, confirmation, denial, draft_file, file, key, lesson, revocation, sentence
 from remem_testkit.memories import Memory, put_files
 
@@ -246,6 +248,53 @@ def test_where_there_is_no_room_newcomers_are_not_even_fetched(reader: Memory, f
     report = reader.pull(folder)
     assert report.bytes == 0
     assert report.over_budget == 2
+
+
+def test_what_strangers_fill_keeps_no_trusted_or_held_file_out(reader: Memory, folder: Path) -> None:
+    (data,) = published(A)
+    give_room(reader, len(data))
+    put_files(folder, [data])
+    reader.pull(folder)
+    trust_key(reader.home, reader.db, B.public.hex, "revoker", now=reader.now)
+    trust_key(reader.home, reader.db, C.public.hex, "follow", now=reader.now)
+    grown = file(A, [lesson(TEXT), lesson(sentence(3))], seal=6)
+    put_files(folder, [grown, file(B, [revocation(HASH)]), *published(C, text=sentence(2)), *published(D)])
+    report = reader.pull(folder)
+    assert [taken.key for taken in report.taken] == [one.public.hex for one in (B, C, A)]
+    assert report.over_budget == 1
+    assert reader.reading(HASH).state is State.REVOKED
+    assert [notice.code for notice in status(reader.home, reader.db).notices] == ["budget"]
+
+
+def test_files_of_keys_that_do_not_count_make_room_for_those_that_do(reader: Memory, folder: Path) -> None:
+    (first,), (second,), (wanted,) = published(A), published(B, text=sentence(2)), published(D, text=sentence(3))
+    give_room(reader, max(len(first), len(wanted)) + len(second))
+    put_files(folder, [first])
+    reader.pull(folder)
+    reader.later(hours=1)
+    put_files(folder, [second])
+    reader.pull(folder)
+    put_files(folder, [wanted])
+    entry = {"key": D.public.hex, "digest": digest_of(wanted), "seal": 5, "principal": "p"}
+    (folder / "index").write_text(json.dumps([entry]))
+    report = reader.pull(folder)
+    assert "evicted" in [notice.code for notice in report.notices]
+    assert set(holdings.holdings(reader.db)) == {B.public.hex, D.public.hex}
+    assert set(reader.held_files()) == {f"{one.public.hex}.jsonl" for one in (B, D)}
+    assert reader.lesson_state(HASH) == "received dropped"
+    assert holdings.evidence_about(reader.db, [HASH]) == {HASH: []}
+    assert reader.lesson_state(lesson_hash("error", sentence(2))) == "received active"
+
+
+def test_damage_that_keeps_the_size_is_mended(reader: Memory, folder: Path) -> None:
+    files = published(A)
+    put_files(folder, files)
+    reader.pull(folder)
+    path = reader.home.commons_path / f"{A.public.hex}.jsonl"
+    path.write_bytes(b"x" * len(files[0]))
+    assert outcomes(reader, folder) == {A.public.hex: "restored"}
+    assert path.read_bytes() == files[0]
+    assert reader.pull(folder).unchanged
 
 
 # --- the own file there ---

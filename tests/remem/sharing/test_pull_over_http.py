@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from remem_server.accept import accept_file
 from remem_server.database import writing
 from remem_testkit.files import NOW, file, key, lesson, sentence
 from remem_testkit.liars import Liar, answer, lying
-from remem_testkit.memories import MACHINE, Memory
+from remem_testkit.memories import MACHINE, Memory, put_files
 from remem_testkit.server import ServedCommons, serve
 from remem_testkit.wire import relayed
 
@@ -329,6 +330,36 @@ def test_a_commons_of_nothing_but_bad_files_is_left_after_a_while(reader: Memory
     report = reader.pull(liar.url)
     assert report.complete
     assert len(places.refusals(reader.db)) == 150
+
+
+def test_a_commons_of_nothing_but_files_of_another_day_is_left_after_a_while(reader: Memory, liar: Liar) -> None:
+    late = lesson(TEXT, at=NOW + timedelta(days=2))
+    list_files(liar, *(file(key(200 + number), [late], seal=5) for number in range(150)))
+    report = reader.pull(liar.url)
+    assert report.interrupted is not None
+    assert len(report.deferred) == 100
+
+
+def test_bad_files_in_a_folder_do_not_hide_the_honest_ones(reader: Memory, tmp_path: Path) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    signers = sorted((key(200 + number) for number in range(121)), key=lambda one: one.public.hex)
+    files = [file(signer, [lesson(TEXT)], seal=5) for signer in signers]
+    put_files(folder, files)
+    for signer, data in zip(signers[:-1], files, strict=False):
+        (folder / f"{signer.public.hex}.jsonl").write_bytes(data.replace(b"seen", b"sEEn"))
+    report = reader.pull(folder)
+    assert report.interrupted is None
+    assert [taken.key for taken in report.taken] == [signers[-1].public.hex]
+    assert len(report.refused) == 120
+
+
+def test_a_strange_etag_does_not_end_the_next_pull(reader: Memory, liar: Liar) -> None:
+    index = liar.answers["/commons/index"]
+    assert isinstance(index, bytes)
+    liar.answers["/commons/index"] = index.replace(b'"3"', b'"\xe9"')
+    assert len(reader.pull(liar.url).taken) == 3
+    assert reader.pull(liar.url).complete
 
 
 def test_garbage_for_an_index_changes_nothing(reader: Memory, liar: Liar) -> None:

@@ -524,3 +524,33 @@ def test_the_own_file_counts_as_evidence_here(memory: Callable[[int], Memory], f
     assert held is not None
     assert held.size == len(one.held_files()[f"{one.name}.jsonl"])
     assert json.loads(one.held_files()[f"{one.name}.jsonl"].splitlines()[0])["records"] == 1
+
+
+@pytest.mark.parametrize("days", [2, 30, 3_000], ids=["two days", "a month", "years"])
+def test_a_clock_that_was_once_ahead_does_not_stop_what_is_said_after(
+    days: int, memory: Callable[[int], Memory], folder: Path, tmp_path: Path
+) -> None:
+    one, right = memory(1), memory(1).now
+    one.later(days=days)
+    one.learn(TEXT)
+    one.share(folder)
+    one.now = right
+    other = tmp_path / "other"
+    other.mkdir()
+    report = one.share(other)
+    assert report.renewed
+    assert [result.outcome for result in report.results] == ["new"]
+    assert accept(report.data, now=right).data == report.data
+    assert not one.share(other).renewed
+
+
+def test_a_seal_from_a_clock_far_ahead_that_stays_in_the_way_is_explained(
+    memory: Callable[[int], Memory], folder: Path
+) -> None:
+    one, right = memory(1), memory(1).now
+    one.later(days=30)
+    one.learn(TEXT)
+    one.share(folder)
+    one.now = right
+    (result,) = one.share(folder).results
+    assert result.outcome != "refused" or result.hint == acts.FAR_AHEAD
