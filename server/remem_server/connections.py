@@ -30,6 +30,7 @@ class _BoundedProtocol(HttpToolsProtocol):
     _head_timer: asyncio.TimerHandle | None = None
     _in_head = True
     _head_bytes = 0
+    _unparsed_bytes = 0
     _turns = 0
     _answers_due = 0
 
@@ -41,12 +42,12 @@ class _BoundedProtocol(HttpToolsProtocol):
         self._watch_head()
 
     def data_received(self, data: bytes) -> None:
-        before, turns = self._head_bytes, self._turns
+        turns = self._turns
         super().data_received(data)
         if self._in_head and self._turns == turns:
             # All of it is of one head, and the parser keeps a line that has not ended to itself.
-            self._head_bytes = before + len(data)
-            if self._head_bytes > HEAD_BYTES:
+            self._unparsed_bytes += len(data)
+            if self._unparsed_bytes > HEAD_BYTES:
                 self.send_400_response("the head is too long")
         self._watch_head()
 
@@ -65,7 +66,7 @@ class _BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        self._in_head, self._head_bytes = True, 0
+        self._in_head, self._head_bytes, self._unparsed_bytes = True, 0, 0
         self._turns += 1
         super().on_message_complete()
 
