@@ -40,7 +40,7 @@ def run(app: typer.Typer, program: str) -> int:
         return 0
     except (KeyboardInterrupt, typer.Abort):
         return _fail(program, RememError("stopped", exit_code=STOPPED))
-    except Exception as error:
+    except Exception as error:  # what is not worded below is raised again
         if isinstance(error, typer.TyperException) and error.format_message().startswith("Usage:"):
             # A group that was called alone answers with its help.
             print(error.format_message(), file=sys.stderr)

@@ -360,6 +360,7 @@ def _note(change: Change, kind: str, subject: str) -> None:
 
 def _holding(row: Sequence[object]) -> Holding:
     number, key, seal, digest, size, records, source, received = row
+    # The table is STRICT, so the columns have these types.
     return Holding(number, key, Version(seal, digest), size, records, source, parse_time(received))  # type: ignore[arg-type]
 
 

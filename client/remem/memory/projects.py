@@ -3,7 +3,7 @@
 - A project is a folder, named by its absolute path with links resolved.
 - An event belongs to the innermost project that contains the folder in which it happened. Whether it does is
   asked when it matters and never stored, so that adding and removing a project hold at once, also for the past.
-- Paths are compared part by part: /work/app does not contain /work/app-two.
+- Paths are compared part by part: /src/app does not contain /src/app-two.
 """
 
 from __future__ import annotations
