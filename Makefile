@@ -24,10 +24,11 @@ BOOTSTRAP = \
 	fi; \
 	"$$found" deploy/bootstrap.py
 
-.PHONY: help serve test demo lint fmt bench clean
+.PHONY: help serve serve-postgres test demo lint fmt bench clean
 
 help:
 	@echo 'make serve    run a commons on this machine (DATA=folder, ARGS="--port 8700 …")'
+	@echo 'make serve-postgres  the same over a PostgreSQL of its own'
 	@echo 'make test     run the tests (ARGS="-k name …")'
 	@echo 'make demo     watch one publisher, three confirmers, a reader and a poisoned lesson'
 	@echo 'make lint     formatting, lint, types, and the direction of the imports'
@@ -38,6 +39,10 @@ help:
 serve:
 	@$(BOOTSTRAP) server
 	@exec $(BIN)/remem-server serve $${DATA:+--data "$$DATA"} $(ARGS)
+
+serve-postgres:
+	@$(BOOTSTRAP) server postgres
+	@exec $(BIN)/python deploy/serve_postgres.py $${DATA:+--data "$$DATA"} $(ARGS)
 
 test:
 	@$(BOOTSTRAP) dev

@@ -1,19 +1,30 @@
 """How alembic reaches the database: over the connection that `remem_server.migrate` hands it, or from the settings.
 
-The command line (`alembic check`, `alembic revision --autogenerate`) takes the data folder from REMEM_DATA.
+The command line (`alembic check`, `alembic revision --autogenerate`) takes the database from the environment, as the
+server does.
 """
+
+from typing import Any
 
 from alembic import context
 from sqlalchemy import Connection
 
-from remem_server.database import open_engine, writing
+from remem_server.database import open_database, writing
 from remem_server.settings import Settings
 from remem_server.tables import metadata
+
+# What one of the two databases has of its own, made by hand in a migration: the full-text table of SQLite with the
+# tables that it keeps itself in, and the index of PostgreSQL.
+OF_ONE_DATABASE = ("lesson_words", "ix_lessons_words")
+
+
+def is_shared(_thing: Any, name: str | None, _kind: str, _reflected: bool, _compared: Any) -> bool:
+    return name is None or not name.startswith(OF_ONE_DATABASE)
 
 
 def migrate(connection: Connection) -> None:
     # SQLite alters little in place, so a migration may copy a table.
-    context.configure(connection=connection, target_metadata=metadata, render_as_batch=True)
+    context.configure(connection=connection, target_metadata=metadata, render_as_batch=True, include_object=is_shared)
     with context.begin_transaction():
         context.run_migrations()
 
@@ -25,12 +36,12 @@ def main() -> None:
     if handed is not None:
         migrate(handed)
         return
-    engine = open_engine(Settings().data)
+    database = open_database(Settings())
     try:
-        with writing(engine) as connection:
+        with writing(database.engine) as connection:
             migrate(connection)
     finally:
-        engine.dispose()
+        database.close()
 
 
 main()

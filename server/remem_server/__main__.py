@@ -14,6 +14,7 @@ from typing import Final
 # fmt: off
 PACKAGES: Final = (
     "fastapi", "uvicorn", "httptools", "starlette", "pydantic", "anyio", "sqlalchemy", "alembic", "pydantic_settings",
+    "psycopg", "structlog", "prometheus_client",
 )
 # fmt: on
 

@@ -34,6 +34,7 @@ class Problem(Answer):
     got: str | None = None
     held: Held | None = Field(default=None, description="What stands instead of the file that came.")
     addresses: list[str] | None = Field(default=None, description="Where the files of an origin's keys are.")
+    reason: str | None = Field(default=None, description="Why this host does not keep the file of a key.")
 
 
 class Skipped(Answer):
@@ -87,7 +88,7 @@ class Lesson(Answer):
 
 
 class LessonPage(Answer):
-    """Some lessons, in the order of their hashes."""
+    """Some lessons, those worth most first."""
 
     lessons: list[Lesson]
     next: str | None = Field(description="The cursor of the next page; null at the end.")
@@ -107,9 +108,81 @@ class EvidenceItem(Answer):
 
 
 class LessonDetail(Lesson):
-    """A lesson with every record that is held about it."""
+    """A lesson with the records that are held about it."""
 
     evidence: list[EvidenceItem]
+    complete: bool = Field(description="Whether these are all of the records.")
+
+
+class Acted(Answer):
+    """What became of an act of the operator."""
+
+    act: Literal["revoke", "unrevoke", "deny", "undeny", "block", "unblock"]
+    subject: str = Field(description="A lesson's hash, or a key.")
+    outcome: Literal["done", "already"] = Field(description="`already` where it was so before; nothing is logged then.")
+    known: bool = Field(description="Whether anything of the subject is held here; if not, it may be a typing error.")
+
+
+class TokenEntry(Answer):
+    """What is kept of a token."""
+
+    id: int
+    label: str
+    state: Literal["unused", "used", "bound", "expired", "revoked"] = Field(
+        description="`bound` to a key; `used` is said of admin tokens, which are never bound."
+    )
+    admin: bool
+    principal: str
+    key: str | None = Field(description="The key it is bound to.")
+    created: datetime
+    expires: datetime | None
+    used: datetime | None = Field(description="When it was last used: to the hour, or to the day where it only reads.")
+    revoked: datetime | None
+
+
+class TokenMade(TokenEntry):
+    """A token that was just made; it cannot be shown again."""
+
+    token: str
+
+
+class LogEntry(Answer):
+    """An act of the operator, as it was logged."""
+
+    id: int
+    at: datetime
+    who: str
+    act: str
+    subject: str
+    reason: str | None
+
+
+class LogPage(Answer):
+    """Some of the operator's acts, the oldest first."""
+
+    acts: list[LogEntry]
+    next: int | None = Field(description="Pass it as `after` for the next page; null at the end.")
+
+
+class Stats(Answer):
+    """How much this commons holds."""
+
+    revision: str | None = Field(description="The migration that its tables are of.")
+    changes: int = Field(description="The newest cursor of its index.")
+    files: int = Field(description="How many keys it knows a file of.")
+    held: int = Field(description="How many of these files it has.")
+    blocked: int
+    bytes: int = Field(description="The size of the files that it has.")
+    records: int
+    statements: dict[str, int] = Field(description="How many records pass judgement, by type.")
+    skipped: int
+    lessons: dict[str, int] = Field(description="How many lessons are listed, by state.")
+    unlisted: int = Field(description="Of how many more something is said, while no publication stands.")
+    principals: int
+    tokens: dict[str, int] = Field(description="How many tokens there are, by what they are good for.")
+    equivocations: int
+    acts: int
+    database_bytes: int
 
 
 class Limits(Answer):

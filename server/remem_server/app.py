@@ -10,16 +10,15 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from importlib.metadata import version
 from itertools import chain
 from typing import Any, Final
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from pydantic.json_schema import models_json_schema
-from sqlalchemy import Engine
-from sqlalchemy.exc import OperationalError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
+from pydantic import BaseModel
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
@@ -28,9 +27,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from remem.protocol import ProtocolError, self_test
 from remem.protocol.errors import show
-from remem_server import tokens
 from remem_server.answers import Problem
+from remem_server.bearers import bearer_of
 from remem_server.context import Commons, secret_of
+from remem_server.database import DATABASE_ERRORS, is_unavailable, why_of
 from remem_server.errors import (
     CommonsError,
     Internal,
@@ -40,14 +40,14 @@ from remem_server.errors import (
     StoreUnavailable,
     TokenError,
 )
-from remem_server.node import load_key
 from remem_server.problems import problem_of
-from remem_server.routes import about, docs, files, index, lessons
-from remem_server.settings import Clock, Settings, system_clock
-from remem_server.wording import worded
+from remem_server.routes import about, admin, docs, files, index, lessons
+from remem_server.uses import Uses
+from remem_server.watching import Watch, note_code
+from remem_server.wording import place_of, worded
 
 _log: Final = logging.getLogger("remem_server")
-_ROUTERS: Final = (files.router, index.router, lessons.router, about.router, docs.router)
+_ROUTERS: Final = (files.router, index.router, lessons.router, admin.router, about.router, docs.router)
 _NEEDS_NO_TOKEN: Final = frozenset({about.DESCRIPTOR_PATH, about.HEALTH_PATH, about.READY_PATH})
 _ABOUT: Final = """A commons is a map from a memory's key to that memory's signed file.
 
@@ -57,21 +57,13 @@ A memory takes this commons up by `remem login`, publishes by `remem share` and 
 wherever GET is."""
 
 
-def create_app(settings: Settings, engine: Engine, clock: Clock = system_clock) -> FastAPI:
+def create_app(commons: Commons) -> FastAPI:
     """Make the application of one commons.
 
-    Args:
-        settings: what the operator decided; its data folder must exist.
-        engine: the database, migrated.
-        clock: where the time comes from.
-
     Raises:
-        RememError: the node's key cannot be used.
         RuntimeError: the installed Ed25519 library judges otherwise than the protocol.
     """
     self_test()
-    operators = (load_key(settings.data).public.hex, *settings.operators)
-    commons = Commons(settings, engine, clock, tuple(dict.fromkeys(operators)))
     app = FastAPI(
         title="Remem commons",
         version=version("remem"),
@@ -82,29 +74,33 @@ def create_app(settings: Settings, engine: Engine, clock: Clock = system_clock) 
         redirect_slashes=False,
     )
     app.state.commons = commons
+    app.state.watch = Watch(commons)
+    app.state.uses = Uses(commons)
     for router in _ROUTERS:
         app.include_router(router)
     app.add_middleware(_HeadAsGet)
-    if settings.private:
-        app.add_middleware(_PrivateReads, commons=commons)
+    if commons.settings.private:
+        app.add_middleware(_PrivateReads, commons=commons, uses=app.state.uses)
     _document_problems(app)
     app.add_exception_handler(CommonsError, _refused)
     app.add_exception_handler(ProtocolError, _refused)
     app.add_exception_handler(RequestValidationError, _parameter)
     app.add_exception_handler(HTTPException, _no_route)
-    app.add_exception_handler(OperationalError, _unavailable)
-    app.add_exception_handler(PoolTimeout, _unavailable)
+    for kind in DATABASE_ERRORS:
+        app.add_exception_handler(kind, _unavailable)
     app.add_exception_handler(Exception, _failed)
     return app
 
 
 def _document_problems(app: FastAPI) -> None:
-    """Add the model of a problem to the documentation, where the refusals of the routes refer to it."""
+    """Add the models to the documentation that the routes refer to by name: of a problem, and of what is asked."""
     plain = app.openapi
+    forms: list[tuple[type[BaseModel], JsonSchemaMode]] = [(Problem, "serialization")]
+    forms += [(form, "validation") for form in admin.FORMS]
 
     def openapi() -> dict[str, Any]:
         schema = plain()
-        _, models = models_json_schema([(Problem, "serialization")], ref_template="#/components/schemas/{model}")
+        _, models = models_json_schema(forms, ref_template="#/components/schemas/{model}")
         schema["components"]["schemas"].update(models["$defs"])
         return schema
 
@@ -119,40 +115,58 @@ class _HeadAsGet:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "HEAD" and not scope["path"].endswith(files.SUFFIX):
-            scope = {**scope, "method": "GET"}
+            # A copy, since the web server still has to know that it is none.
+            inner = {**scope, "method": "GET"}
+            await self._app(inner, receive, send)
+            scope["route"] = inner.get("route")
+            return
         await self._app(scope, receive, send)
 
 
 class _PrivateReads:
     """Asks for a token before anything but publishing, so that a new route is private too."""
 
-    def __init__(self, app: ASGIApp, commons: Commons) -> None:
+    def __init__(self, app: ASGIApp, commons: Commons, uses: Uses) -> None:
         self._app = app
         self._commons = commons
+        self._uses = uses
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] != "PUT" and scope["path"] not in _NEEDS_NO_TOKEN:
+            request = Request(scope)
             try:
-                await run_in_threadpool(self._check, secret_of(HTTPConnection(scope)))
+                token = await run_in_threadpool(bearer_of, self._commons, secret_of(request))
             except TokenError as error:
-                await problem_of(error)(scope, receive, send)
+                await _told(request, error)(scope, receive, send)
                 return
+            except DATABASE_ERRORS as error:
+                # The handlers of the application are further in, and do not see it.
+                answer = await _unavailable(request, error)
+                await answer(scope, receive, send)
+                return
+            await self._app(scope, receive, send)
+            await self._uses.note(token)
+            return
         await self._app(scope, receive, send)
 
-    def _check(self, secret: str | None) -> None:
-        with self._commons.engine.connect() as connection:
-            tokens.check(connection, secret)
 
-
-async def _refused(_request: Request, error: Exception) -> Response:
+async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, (CommonsError, ProtocolError))
-    return problem_of(error)
+    return _told(request, error)
 
 
-async def _parameter(_request: Request, error: Exception) -> Response:
+def _told(
+    request: HTTPConnection, error: CommonsError | ProtocolError, headers: Mapping[str, str] | None = None
+) -> Response:
+    note_code(request, error)
+    return problem_of(error, headers)
+
+
+async def _parameter(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    return problem_of(ParameterForm(f"{first['loc'][-1]}: {worded(first)}"))
+    # The first part is the path, the query or the head.
+    return _told(request, ParameterForm(f"{place_of(first, within=1)}: {worded(first)}"))
 
 
 async def _no_route(request: Request, error: Exception) -> Response:
@@ -160,8 +174,8 @@ async def _no_route(request: Request, error: Exception) -> Response:
     got = f"{request.method} {show(request.url.path)}"
     if error.status_code == 405:
         headers = {**(error.headers or {}), **_allow(request.scope["path"])}
-        return problem_of(MethodRefused(f"expected a method of this route, got {got}"), headers)
-    return problem_of(RouteUnknown(f"expected a route of this commons, got {got}"))
+        return _told(request, MethodRefused(f"expected a method of this route, got {got}"), headers)
+    return _told(request, RouteUnknown(f"expected a route of this commons, got {got}"))
 
 
 def _allow(path: str) -> dict[str, str]:
@@ -174,10 +188,12 @@ def _allow(path: str) -> dict[str, str]:
     return {"Allow": ", ".join(sorted(known))} if known else {}
 
 
-async def _unavailable(_request: Request, error: Exception) -> Response:
-    _log.error("the database cannot do what was asked: %s", getattr(error, "orig", error))
-    return problem_of(StoreUnavailable("expected a database that answers, got one that does not now"))
+async def _unavailable(request: Request, error: Exception) -> Response:
+    if not is_unavailable(error):
+        raise error
+    _log.error("the database cannot do what was asked: %s", why_of(error))
+    return _told(request, StoreUnavailable("expected a database that answers, got one that does not now"))
 
 
-async def _failed(_request: Request, _error: Exception) -> Response:
-    return problem_of(Internal("expected an answer, got an error of this commons"))
+async def _failed(request: Request, _error: Exception) -> Response:
+    return _told(request, Internal("expected an answer, got an error of this commons"))

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, bindparam, case, select, update
 
 from remem_server.tables import files, meta
 
 _NEXT: Final = update(meta).values(changes=meta.c.changes + 1).returning(meta.c.changes)
 _NEWEST: Final = select(files.c.cursor, files.c.digest).order_by(files.c.cursor.desc()).limit(1)
-_TOUCH: Final = update(files).where(files.c.key == bindparam("of_key")).values(cursor=bindparam("to"))
+# What was not counted before is not counted now: a server of the release before changed it, and counts nothing.
+COUNTED_TO: Final = case((files.c.counted == files.c.cursor, bindparam("to")), else_=files.c.counted)
+_TOUCH: Final = (
+    update(files).where(files.c.key == bindparam("of_key")).values(cursor=bindparam("to"), counted=COUNTED_TO)
+)
 
 
 def lock(connection: Connection) -> None:

@@ -1,40 +1,45 @@
-"""What every request may use: one value, made once by `create_app`."""
+"""What every request and every command may use: one value, made once by `opening.open_commons`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import cast
 
-from anyio import CapacityLimiter
 from sqlalchemy import Engine
 from starlette.requests import HTTPConnection
 
-from remem_server.reading import Reader
+from remem.protocol import SigningKey
+from remem_server.database import Database
 from remem_server.settings import Clock, Settings
 
 
 @dataclass(frozen=True, slots=True)
 class Commons:
-    """A running commons.
+    """A commons that is open.
 
     Attributes:
         settings: what the operator decided.
-        engine: the database.
+        database: where everything is kept.
         clock: the commons' clock.
+        key: the key of this node.
         operators: the keys that answer for it, the node's own first.
-        accepting: how many files are verified at once; more would only wait for each other.
     """
 
     settings: Settings
-    engine: Engine
+    database: Database
     clock: Clock
+    key: SigningKey
     operators: tuple[str, ...]
-    accepting: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
 
     @property
-    def reader(self) -> Reader:
-        """How this commons reads the lessons that it holds."""
-        return Reader(open=self.settings.open, revokers=frozenset(self.operators))
+    def engine(self) -> Engine:
+        """Where the database is written, and read by whoever writes."""
+        return self.database.engine
+
+    @property
+    def reads(self) -> Engine:
+        """Where the database is only read; it may be a moment behind."""
+        return self.database.reads
 
     @property
     def revalidate(self) -> str:

@@ -1,30 +1,114 @@
 """The database as a whole: how it is opened, and how a transaction begins.
 
+A commons has one database: SQLite in its data folder, or PostgreSQL by its URL. Whoever only reads may be sent to a
+replica, whose answers may be a moment old.
+
 On SQLite a transaction begins explicitly, since the driver's own rules would leave reads outside of it. A
 writer takes the lock at its beginning (BEGIN IMMEDIATE), so that no transaction reads first and then finds
 that it may not write. Readers never wait for a writer (WAL), and what was committed survives a power cut
 (synchronous=FULL).
+
+On PostgreSQL a reader sees one moment (REPEATABLE READ, READ ONLY), and a writer what was committed before its
+statement. Connections come from psycopg's own pool, which mends broken ones and never grows beyond its size.
+
+What either cannot do now, such as one that is away, full, busy, or of another release, is told apart from what it is
+asked wrongly: the first is the reader's to try again, and the second our own fault.
 """
 
 from __future__ import annotations
 
+import logging
+import os
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event
+import psycopg
+from psycopg_pool import ConnectionPool
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry
+
+from remem.errors import RememError
+from remem_server.postgres_url import conninfo_of
+from remem_server.settings import Settings
 
 DATABASE_NAME: Final = "commons.db"
 
 _BUSY_SECONDS: Final = 10
+_CONNECT_SECONDS: Final = 5
+_POOL_SECONDS: Final = 2
+_RECONNECT_SECONDS: Final = 5
+_STATEMENT_SECONDS: Final = 30
+_IDLE_SECONDS: Final = 60
 _WRITES: Final = "remem_writes"
 
+# Of PostgreSQL's codes: no connection; a primary that became read-only; given up for another transaction; too little
+# of something; a lock that does not come; an operator who intervenes; the machine.
+_CANNOT_NOW: Final = ("08", "25", "40", "53", "55", "57", "58")
+# The tables are of another release: no such table, no such column.
+_OTHER_RELEASE: Final = frozenset({"42P01", "42703"})
+_OTHER_RELEASE_SQLITE: Final = ("no such table", "no such column", "has no column named")
 
-def open_engine(data: Path) -> Engine:
-    """Open the database in a data folder; the file is made by the first connection."""
+_UNREACHED: Final = "REMEM_DATABASE_URL says where it is: does it run there, and are the user and the password right?"
+
+# Where nothing keeps a log, as in a command, what a pool tells of its attempts would go to the terminal as it is.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
+
+DATABASE_ERRORS: Final = (DBAPIError, PoolTimeout)
+"""What a database raises; `is_unavailable` says whose fault it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A commons' database.
+
+    Attributes:
+        engine: where it is written, and read by whoever writes.
+        reads: where it is only read; a replica may be behind by a moment.
+        pools: the connections to PostgreSQL by what they are for; empty on SQLite.
+    """
+
+    engine: Engine
+    reads: Engine
+    pools: dict[str, ConnectionPool]
+
+    def close(self) -> None:
+        """Close every connection."""
+        for engine in (self.engine, self.reads):
+            engine.dispose()
+        for pool in self.pools.values():
+            pool.close()
+
+
+def open_database(settings: Settings) -> Database:
+    """Open the database that the settings name; one of SQLite is made where there is none, for its owner alone.
+
+    Raises:
+        RememError: PostgreSQL cannot be reached, or lets nobody in by that name and password.
+    """
+    if settings.database_url is None:
+        # Its other files take their rights from it, and the folder may be one that others can enter.
+        with suppress(FileExistsError):
+            os.close(os.open(settings.data / DATABASE_NAME, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        engine = open_sqlite(settings.data)
+        return Database(engine, engine, {})
+    most = settings.database_connections
+    url = conninfo_of(settings.database_url.get_secret_value())
+    replica = settings.replica_url and conninfo_of(settings.replica_url.get_secret_value())
+    _reach(url)
+    pools = {"write": _pool(url, most, reads=False), "read": _pool(replica or url, most, reads=True)}
+    reads = _postgres(pools["read"]).execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+    return Database(_postgres(pools["write"]), reads, pools)
+
+
+def open_sqlite(data: Path) -> Engine:
+    """Open the SQLite database in a data folder; the file is made by the first connection."""
     engine = create_engine(
         # Not as the text of a URL, in which a '%' or a '?' in the name of a folder would mean something.
         URL.create("sqlite", database=str(data / DATABASE_NAME)),
@@ -46,6 +130,68 @@ def writing(engine: Engine) -> Iterator[Connection]:
         connection.execution_options(**{_WRITES: True})
         with connection.begin():
             yield connection
+
+
+def is_postgres(bind: Engine | Connection) -> bool:
+    """Tell which of the two databases this is."""
+    return bind.dialect.name == "postgresql"
+
+
+def is_unavailable(error: Exception) -> bool:
+    """Tell whether an error of a database means that it cannot do now what was asked of it."""
+    if not isinstance(error, DBAPIError):
+        return isinstance(error, PoolTimeout)
+    cause = error.orig
+    if isinstance(cause, psycopg.Error):
+        if cause.sqlstate is None:
+            return error.connection_invalidated or isinstance(cause, (psycopg.OperationalError, psycopg.InterfaceError))
+        return cause.sqlstate.startswith(_CANNOT_NOW) or cause.sqlstate in _OTHER_RELEASE
+    if isinstance(cause, sqlite3.OperationalError):
+        # Its code for "anything else" is also that of a statement that is none.
+        plain = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_ERROR) == sqlite3.SQLITE_ERROR
+        return not plain or any(one in str(cause) for one in _OTHER_RELEASE_SQLITE)
+    return error.connection_invalidated
+
+
+def why_of(error: Exception) -> str:
+    """Return on one line what a database said of its error, without the statement."""
+    return " ".join(str(getattr(error, "orig", error)).split())
+
+
+def _reach(conninfo: str) -> None:
+    """Connect once: a pool would try again and again, and say in the end only that it had no success."""
+    try:
+        psycopg.connect(conninfo, connect_timeout=_CONNECT_SECONDS).close()
+    except psycopg.Error as error:
+        why = " ".join(str(error).split())
+        raise RememError(f"expected a database that can be reached, got: {why}", _UNREACHED) from error
+
+
+def _pool(conninfo: str, most: int, *, reads: bool) -> ConnectionPool:
+    # A server that goes away in the middle of a transaction must not hold its locks.
+    options = f"-c lock_timeout={_BUSY_SECONDS}s -c idle_in_transaction_session_timeout={_IDLE_SECONDS}s"
+    if reads:
+        # A plan for any word does not know a rare one from a common one.
+        options += f" -c statement_timeout={_STATEMENT_SECONDS}s -c plan_cache_mode=force_custom_plan"
+    return ConnectionPool(
+        conninfo,
+        kwargs={"connect_timeout": _CONNECT_SECONDS, "application_name": "remem", "options": options},
+        min_size=1,
+        max_size=most,
+        # Twice as many may wait as are served; the others hear at once that the database is busy.
+        max_waiting=2 * most,
+        timeout=_POOL_SECONDS,
+        # The pause between attempts doubles up to this; who asks after that begins anew.
+        reconnect_timeout=_RECONNECT_SECONDS,
+        check=ConnectionPool.check_connection,
+        name="read" if reads else "write",
+        close_returns=True,
+        open=True,
+    )
+
+
+def _postgres(pool: ConnectionPool) -> Engine:
+    return create_engine("postgresql+psycopg://", creator=pool.getconn, poolclass=NullPool, hide_parameters=True)
 
 
 def _prepare_connection(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:

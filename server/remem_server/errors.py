@@ -6,6 +6,7 @@ The codes are those of PROTOCOL.md, section 12. `problems.py` gives each its sta
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 from typing import ClassVar
 
 from remem.protocol import Version
@@ -93,28 +94,122 @@ class TokenRevoked(TokenError):
     code = "token_revoked"
 
 
+class TokenExpired(TokenError):
+    """The token's time is over."""
+
+    code = "token_expired"
+
+
 class TokenBound(CommonsError):
     """The token is not good for this key."""
 
     code = "token_bound"
 
 
+class AdminNeeded(CommonsError):
+    """The operator's acts need an admin token, and the token that came is none."""
+
+    code = "admin_needed"
+
+
+class AdminToken(CommonsError):
+    """The token is for the operator's acts, and publishes nothing."""
+
+    code = "admin_token"
+
+
+class TokenNumberUnknown(CommonsError):
+    """No token has that number."""
+
+    code = "token_number_unknown"
+
+
+class Blocked(CommonsError):
+    """This host does not keep the file of that key, for a reason of its own."""
+
+    code = "blocked"
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(f"expected a key whose file this host keeps, got {key}, which it blocks: {reason}")
+        self.reason = reason
+
+
+class OperatorKey(CommonsError):
+    """The key is the operator's own, which is neither denied nor blocked."""
+
+    code = "operator_key"
+
+
+class OperatorFileFull(CommonsError):
+    """The operator's own file has no room for one more record."""
+
+    code = "operator_file_full"
+
+
+class KeyRetired(CommonsError):
+    """The operator's key withdrew for good, and says nothing any more."""
+
+    code = "key_retired"
+
+
 class CompressedBody(CommonsError):
-    """A file came in a content coding; it is stored as its bytes are."""
+    """A body came in a content coding; a file is stored as its bytes are."""
 
     code = "compressed_body"
 
 
 class BodyTimeout(CommonsError):
-    """A file did not arrive in time."""
+    """A body did not arrive in time."""
 
     code = "body_timeout"
 
 
 class BodyIncomplete(CommonsError):
-    """The connection broke off before the file was whole."""
+    """The connection broke off before the body was whole."""
 
     code = "body_incomplete"
+
+
+class ComeAgain(CommonsError):
+    """A request is refused for now.
+
+    Attributes:
+        seconds: when to come again.
+    """
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = max(1, ceil(seconds))
+
+
+class TooManyRequests(ComeAgain):
+    """Too much came from this address, or by this token."""
+
+    code = "too_many_requests"
+
+
+class TooManyKeys(ComeAgain):
+    """Too many keys that were never seen here came without a token."""
+
+    code = "too_many_keys"
+
+
+class Busy(ComeAgain):
+    """More files came at once than can be taken in."""
+
+    code = "busy"
+
+
+class QuerySize(CommonsError):
+    """The query of a request is longer than any that this commons knows."""
+
+    code = "query_size"
+
+
+class NotReady(CommonsError):
+    """The database is not of this release, or not yet."""
+
+    code = "not_ready"
 
 
 class ParameterForm(CommonsError):

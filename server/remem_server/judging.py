@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from remem.protocol import AnyRecord, judge
-from remem.protocol.state import statement_of
+from remem.protocol.evidence import statement_of
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """Brings a data folder to this release: the folder, the tables, and what judgement makes of the files.
 
-It may run at every start and in several processes at once: one goes first, under a lock in the folder, and the
-others find its work done. The tables change in one transaction; a migration that fails leaves them as they were.
+It may run at every start and in several processes at once: one goes first, under the locks of `opening.py`, and
+the others find its work done. The tables change in one transaction; a migration that fails leaves them as they were.
 A folder that holds the files of another program is refused, and nothing in it is touched.
 """
 
@@ -26,18 +26,28 @@ import remem_server
 from remem.errors import Refused, RememError
 from remem.judging import judgement_name
 from remem.protocol.records import read_record
-from remem_server import store
+from remem_server import changes, store
 from remem_server.database import DATABASE_NAME, writing
 from remem_server.judging import judge_records
 from remem_server.node import KEY_NAME
-from remem_server.tables import files, meta
+from remem_server.policy import begin_count, stored_policy
+from remem_server.tables import contents, meta
 
 LOCK_NAME: Final = "lock"
+COUNT_LOCK_NAME: Final = "lock.count"
 
 _VERSIONS: Final = "alembic_version"
 # What may lie in a folder that no commons was made in: what a start leaves that was cut short, the key out of a
 # backup, and what a file system keeps at its top.
-_NEED_NO_DATABASE: Final = (LOCK_NAME, KEY_NAME, f".{KEY_NAME}.*", f"{DATABASE_NAME}-*", "lost+found")
+_NEED_NO_DATABASE: Final = (
+    LOCK_NAME,
+    COUNT_LOCK_NAME,
+    KEY_NAME,
+    f"{KEY_NAME}.*",
+    f".{KEY_NAME}.*",
+    f"{DATABASE_NAME}-*",
+    "lost+found",
+)
 _SHOWN: Final = 3
 _ANOTHER_PROGRAM: Final = "another program's files seem to be there: name another folder with --data"
 
@@ -46,8 +56,12 @@ _ONE_AT_A_TIME: Final = threading.Lock()
 
 
 @contextmanager
-def folder_lock(data: Path) -> Iterator[None]:
+def folder_lock(data: Path, name: str = LOCK_NAME) -> Iterator[None]:
     """Make the data folder where there is none, and let one process at a time prepare it.
+
+    Args:
+        data: the folder.
+        name: the file that is locked.
 
     Raises:
         Refused: it holds another program's files.
@@ -55,9 +69,9 @@ def folder_lock(data: Path) -> Iterator[None]:
     """
     try:
         if data.exists():
-            _check_owner(data)
+            check_owner(data)
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file = (data / LOCK_NAME).open("a")
+        file = (data / name).open("a")
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise RememError(f"expected a data folder that can be written, got {data}: {why}") from error
@@ -66,7 +80,7 @@ def folder_lock(data: Path) -> Iterator[None]:
         yield
 
 
-def _check_owner(data: Path) -> None:
+def check_owner(data: Path) -> None:
     """Refuse a folder that holds something, and no commons of ours."""
     if not data.is_dir():
         raise Refused(f"expected a folder at {data}, got a file", _ANOTHER_PROGRAM)
@@ -142,11 +156,30 @@ def rejudge(engine: Engine) -> None:
     with engine.connect() as connection:
         if connection.execute(select(meta.c.judgement)).scalar_one() == judgement_name():
             return
-        keys = connection.execute(select(files.c.key).order_by(files.c.key)).scalars().all()
-    # A transaction a file, so that a long run holds nobody up; it begins again where it is cut short.
+        keys = connection.execute(select(contents.c.key).order_by(contents.c.key)).scalars().all()
     for key in keys:
-        with writing(engine) as connection:
-            lines = store.data_of(connection, key).splitlines()
-            store.rejudge(connection, key, judge_records(map(read_record, lines)))
+        while not _rejudged(engine, key):
+            pass
     with writing(engine) as connection:
+        changes.lock(connection)
         connection.execute(update(meta).values(judgement=judgement_name()))
+        # What the statements come to is counted anew by the next start that serves.
+        if (policy := stored_policy(connection)) is not None:
+            begin_count(connection, policy)
+
+
+def _rejudged(engine: Engine, key: str) -> bool:
+    """Judge what stands of a key anew, in a transaction of its own; tell whether it stood still meanwhile."""
+    with engine.connect() as connection:
+        before = store.version_of(connection, key)
+        data = connection.execute(select(contents.c.data).where(contents.c.key == key)).scalar()
+    if data is None:
+        return True
+    judged = judge_records(map(read_record, data.splitlines()))
+    with writing(engine) as connection:
+        changes.lock(connection)
+        if store.version_of(connection, key) != before:
+            return False
+        if (found := store.find(connection, key)) is not None and found.held:
+            store.rejudge(connection, key, judged)
+    return True

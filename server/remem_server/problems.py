@@ -32,6 +32,18 @@ _STATUS: Final[Mapping[type[Exception], HTTPStatus]] = {
     errors.Superseded: HTTPStatus.CONFLICT,
     errors.TokenError: HTTPStatus.UNAUTHORIZED,
     errors.TokenBound: HTTPStatus.FORBIDDEN,
+    errors.AdminNeeded: HTTPStatus.FORBIDDEN,
+    errors.AdminToken: HTTPStatus.FORBIDDEN,
+    errors.TokenNumberUnknown: HTTPStatus.NOT_FOUND,
+    errors.Blocked: HTTPStatus.GONE,
+    errors.OperatorKey: HTTPStatus.CONFLICT,
+    errors.OperatorFileFull: HTTPStatus.CONFLICT,
+    errors.KeyRetired: HTTPStatus.CONFLICT,
+    errors.TooManyRequests: HTTPStatus.TOO_MANY_REQUESTS,
+    errors.TooManyKeys: HTTPStatus.TOO_MANY_REQUESTS,
+    errors.Busy: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.NotReady: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.QuerySize: HTTPStatus.REQUEST_URI_TOO_LONG,
     errors.CompressedBody: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
     errors.BodyTimeout: HTTPStatus.REQUEST_TIMEOUT,
     errors.BodyIncomplete: HTTPStatus.BAD_REQUEST,
@@ -49,8 +61,12 @@ _HEADERS: Final[Mapping[type[Exception], Mapping[str, str]]] = {
     errors.TokenMissing: {"WWW-Authenticate": "Bearer"},
     errors.TokenError: {"WWW-Authenticate": 'Bearer error="invalid_token"'},
     errors.CompressedBody: {"Accept-Encoding": "identity"},
+    errors.NotReady: {"Retry-After": "5"},
     errors.StoreUnavailable: {"Retry-After": "5"},
 }
+
+# What any route may refuse.
+_ANYWHERE: Final = (errors.QuerySize, errors.TooManyRequests, errors.Internal)
 
 
 def problem_of(error: errors.CommonsError | ProtocolError, headers: Mapping[str, str] | None = None) -> Response:
@@ -58,7 +74,9 @@ def problem_of(error: errors.CommonsError | ProtocolError, headers: Mapping[str,
     kind = type(error)
     status = status_of(kind)
     content = Problem(title=status.phrase, status=status, detail=str(error), code=error.code, **_members_of(error))
-    own = _first(_HEADERS, kind) or {}
+    own = dict(_first(_HEADERS, kind) or {})
+    if isinstance(error, errors.ComeAgain):
+        own["Retry-After"] = str(error.seconds)
     return Response(
         content.model_dump_json(exclude_none=True),
         status,
@@ -74,14 +92,16 @@ def status_of(kind: _Kind) -> HTTPStatus:
     return status
 
 
-def refusals(*kinds: _Kind) -> dict[int | str, dict[str, Any]]:
+def refusals(*kinds: _Kind, stored: bool = True) -> dict[int | str, dict[str, Any]]:
     """Document the refusals of a route: an answer for each status, with its codes.
 
     Args:
         kinds: the errors; a class that has subclasses stands for them.
+        stored: whether the route asks the database.
     """
     said: dict[int, list[str]] = {}
-    for kind in chain.from_iterable(map(_leaves, [*kinds, errors.StoreUnavailable, errors.Internal])):
+    store = [errors.StoreUnavailable] if stored else []
+    for kind in chain.from_iterable(map(_leaves, [*kinds, *store, *_ANYWHERE])):
         said.setdefault(int(status_of(kind)), []).append(f"`{kind.code}`: {(kind.__doc__ or '').splitlines()[0]}")
     schema = {"$ref": "#/components/schemas/Problem"}
     return {
@@ -96,6 +116,8 @@ def _members_of(error: errors.CommonsError | ProtocolError) -> dict[str, Any]:
             return {"line": error.line, "expected": error.expected, "got": error.got}
         case errors.Superseded():
             return {"held": Held(seal=error.held.seal, digest=error.held.digest)}
+        case errors.Blocked():
+            return {"reason": error.reason}
         case errors.OriginCollision():
             return {"addresses": [f"{key}.jsonl" for key in error.keys]}
         case _:

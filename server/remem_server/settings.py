@@ -2,23 +2,30 @@
 
 Each setting has a variable, its name in capitals behind `REMEM_`; an option of the command wins over it. An
 empty variable is none.
-Nothing else reads the environment, and nothing changes a setting while the commons runs.
+Nothing else reads the environment, but for the token of an operator who signs elsewhere; and nothing changes a
+setting while the commons runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, Final, Self
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from remem.protocol import ProtocolError, PublicKey
+from remem.protocol.errors import show
+from remem_server.postgres_url import conninfo_of
 
 # REME on a telephone's keypad.
 DEFAULT_PORT: Final = 7363
+
+# As many as the database counts of one thing.
+_COUNT_MOST: Final = 10**9
 
 Clock = Callable[[], datetime]
 
@@ -38,7 +45,22 @@ class Settings(BaseSettings):
         open: whether anyone may publish without a token, and every key counts.
         private: whether reading needs a token too.
         operators: further keys that answer for this commons, beside the node's own.
-        body_seconds: how long a file may take to arrive.
+        body_seconds: how long a body may take to arrive.
+        database_url: the PostgreSQL database, `postgresql+psycopg://…`; SQLite in the data folder if not given.
+        replica_url: a replica of it, which answers whoever only reads.
+        database_connections: how many connections to PostgreSQL a process holds at most, for each of its URLs.
+        proxies: the addresses or networks of proxies that are believed about whom they speak for.
+        log_format: how a line of the log is written.
+        reads_per_minute: how many requests an address may make that read; beyond them, a good token may make as many.
+        publishes_per_minute: how many files a token may send, or an address without one.
+        kilobytes_per_minute: how many bytes of files, in units of 1,000.
+        lines_per_minute: how many lines of files, each with a signature to check.
+        refusals_per_minute: how many requests of an address may be refused before all are that come without a good
+            token; of ten times as many, its connections are closed unheard.
+        new_keys_per_day: how many keys that were never seen here may come without a token, altogether.
+        new_keys_per_address: how many of them from one address.
+        checking: how many files are verified at once.
+        waiting: how many more may wait for that; the others are told to come later.
     """
 
     model_config = SettingsConfigDict(env_prefix="REMEM_", env_ignore_empty=True, frozen=True, extra="ignore")
@@ -49,9 +71,23 @@ class Settings(BaseSettings):
     open: bool = False
     private: bool = False
     operators: Annotated[tuple[str, ...], NoDecode] = ()
-    body_seconds: float = Field(default=60, gt=0)
+    body_seconds: float = Field(default=60, gt=0, le=3_600)
+    database_url: SecretStr | None = None
+    replica_url: SecretStr | None = None
+    database_connections: int = Field(default=20, ge=2, le=1_000)
+    proxies: Annotated[tuple[str, ...], NoDecode] = ()
+    log_format: Literal["json", "console"] = "console"
+    reads_per_minute: int = Field(default=60_000, ge=1, le=_COUNT_MOST)
+    publishes_per_minute: int = Field(default=6_000, ge=1, le=_COUNT_MOST)
+    kilobytes_per_minute: int = Field(default=60_000, ge=1, le=_COUNT_MOST)
+    lines_per_minute: int = Field(default=60_000, ge=1, le=_COUNT_MOST)
+    refusals_per_minute: int = Field(default=3_000, ge=1, le=_COUNT_MOST)
+    new_keys_per_day: int = Field(default=10_000, ge=1, le=_COUNT_MOST)
+    new_keys_per_address: int = Field(default=1_000, ge=1, le=_COUNT_MOST)
+    checking: int = Field(default=2, ge=1, le=64)
+    waiting: int = Field(default=32, ge=0, le=10_000)
 
-    @field_validator("operators", mode="before")
+    @field_validator("operators", "proxies", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(value.replace(",", " ").split()) if isinstance(value, str) else value
@@ -64,8 +100,27 @@ class Settings(BaseSettings):
         except ProtocolError as error:
             raise ValueError(str(error)) from error
 
+    @field_validator("proxies")
+    @classmethod
+    def _are_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for network in value:
+            try:
+                ip_network(network)
+            except ValueError as error:
+                raise ValueError(f"expected an address or a network, got {show(network)}") from error
+        return value
+
+    @field_validator("database_url", "replica_url")
+    @classmethod
+    def _is_postgres(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None:
+            conninfo_of(value.get_secret_value())
+        return value
+
     @model_validator(mode="after")
     def _agree(self) -> Self:
         if self.open and self.private:
             raise ValueError("expected a commons that is open or private, got both")
+        if self.replica_url is not None and self.database_url is None:
+            raise ValueError("expected REMEM_DATABASE_URL beside REMEM_REPLICA_URL, got the replica alone")
         return self

@@ -2,7 +2,10 @@
 
 Functions on a connection whose transaction the caller owns; none commits. What is stored comes as an accepted
 `OriginFile`, so nothing unverified can be. Of each key the newest file alone is kept; which one that is, the
-caller decides.
+caller decides. Whatever changes the statements of a key changes the lessons with them (`following.py`); it takes
+`changes.lock` first.
+
+Of a file that this host does not keep, its version stays, so that no older one takes its place.
 """
 
 from __future__ import annotations
@@ -22,21 +25,23 @@ from sqlalchemy import (
 )
 
 from remem.protocol import OriginFile, PublicKey, Verified, Version, digest_of
-from remem_server.changes import next_change
+from remem_server import changes, following, said
 from remem_server.errors import OriginCollision
 from remem_server.judging import Judged
-from remem_server.tables import contents, equivocations, files, skipped, statements
-from remem_server.tokens import principal_of
+from remem_server.said import Topic
+from remem_server.tables import blocks, contents, equivocations, files, skipped
+from remem_server.voices import principal_of
 
 KEY_DIGITS: Final = 64
 
 
 class Found(NamedTuple):
-    """Which file is held under a name, without its bytes."""
+    """Which file stands under a name, without its bytes; `held` tells whether they are here."""
 
     key: str
     digest: str
     size: int
+    held: bool
 
 
 class Entry(NamedTuple):
@@ -67,11 +72,13 @@ class Snapshot:
 
     Attributes:
         version: its seal and digest.
-        verified: its verified lines with their topics; None for a file of draft 0, and for one that is damaged.
+        verified: its verified lines with their topics; None for a file of draft 0, and for one that is not whole.
+        whole: whether its bytes are here, and those that were accepted.
     """
 
     version: Version
     verified: Verified | None
+    whole: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,27 +89,26 @@ class Change:
         before: the version that it was worked out for: it fits no other.
         gone: the topics of the lines that are no longer there; None where every line is another.
         come: the rows of the lines that were not there before.
+        whole: whether nothing is to be mended where the same file comes again.
     """
 
     before: Version | None
     gone: Sequence[str] | None
     come: Judged
+    whole: bool = True
 
 
-_BY_KEY: Final = select(files.c.key, files.c.digest, files.c.size).where(files.c.key == bindparam("name"))
-_BY_ORIGIN: Final = (
-    select(files.c.key, files.c.digest, files.c.size)
-    .where(files.c.origin == bindparam("name"))
-    .order_by(files.c.key)
-    .limit(2)
-)
+_FOUND: Final = select(files.c.key, files.c.digest, files.c.size, files.c.held)
+_BY_KEY: Final = _FOUND.where(files.c.key == bindparam("name"))
+_BY_ORIGIN: Final = _FOUND.where(files.c.origin == bindparam("name")).order_by(files.c.key).limit(2)
 _VERSION: Final = select(files.c.seal, files.c.digest).where(files.c.key == bindparam("key"))
 _DATA: Final = select(contents.c.data).where(contents.c.key == bindparam("key"))
 _SNAPSHOT: Final = (
     select(files.c.seal, files.c.digest, contents.c.data, contents.c.topics)
-    .join(contents)
+    .outerjoin(contents)
     .where(files.c.key == bindparam("key"))
 )
+_BLOCK: Final = select(blocks.c.reason).where(blocks.c.key == bindparam("key"))
 _INDEX: Final = (
     select(
         files.c.key,
@@ -114,7 +120,7 @@ _INDEX: Final = (
         principal_of(files.c.key),
         files.c.cursor,
     )
-    .where(files.c.cursor > bindparam("since"))
+    .where(files.c.cursor > bindparam("since"), files.c.held)
     .order_by(files.c.cursor)
     .limit(bindparam("most"))
 )
@@ -122,19 +128,14 @@ _SKIPPED: Final = select(skipped).where(skipped.c.key == bindparam("key"))
 
 _ADD_FILE: Final = insert(files)
 _ADD_CONTENTS: Final = insert(contents)
-_ADD_STATEMENTS: Final = insert(statements)
 _ADD_SKIPPED: Final = insert(skipped)
-_REPLACE_FILE: Final = update(files).where(files.c.key == bindparam("of_key"))
-_REPLACE_CONTENTS: Final = update(contents).where(contents.c.key == bindparam("of_key"))
-_FORGET_ALL: Final = [delete(table).where(table.c.key == bindparam("of_key")) for table in (statements, skipped)]
-_FORGET: Final = [
-    delete(table).where(
-        table.c.key == bindparam("of_key"),
-        table.c.type == bindparam("of_type"),
-        table.c.subject == bindparam("of_subject"),
-    )
-    for table in (statements, skipped)
-]
+_REPLACE_FILE: Final = update(files).where(files.c.key == bindparam("of_key")).values(counted=changes.COUNTED_TO)
+_KEEP_VERSION: Final = update(files).where(files.c.key == bindparam("of_key")).values(held=False)
+_FORGET_CONTENTS: Final = delete(contents).where(contents.c.key == bindparam("of_key"))
+_SKIP_NOTHING: Final = delete(skipped).where(skipped.c.key == bindparam("of_key"))
+_SKIP_NO_MORE: Final = _SKIP_NOTHING.where(
+    skipped.c.type == bindparam("of_type"), skipped.c.subject == bindparam("of_subject")
+)
 
 
 # --- reading ---
@@ -169,9 +170,19 @@ def snapshot(connection: Connection, key: str) -> Snapshot | None:
     row = connection.execute(_SNAPSHOT, {"key": key}).one_or_none()
     if row is None:
         return None
+    version = Version(row.seal, row.digest)
     # What was damaged after it was verified counts as never verified, so that its owner can replace it.
-    whole = row.seal is not None and digest_of(row.data) == row.digest
-    return Snapshot(Version(row.seal, row.digest), _verified(key, row.data, row.topics) if whole else None)
+    if row.data is None or digest_of(row.data) != row.digest:
+        return Snapshot(version, None, whole=False)
+    if row.seal is None:
+        return Snapshot(version, None, whole=True)
+    verified = _verified(key, row.data, row.topics)
+    return Snapshot(version, verified, whole=verified is not None)
+
+
+def block_reason(connection: Connection, key: str) -> str | None:
+    """Say why this host does not keep the file of a key; None for a key that is not blocked."""
+    return connection.execute(_BLOCK, {"key": key}).scalar()
 
 
 def _verified(key: str, data: bytes, topics: str) -> Verified | None:
@@ -203,7 +214,7 @@ def skipped_lines(connection: Connection, file: OriginFile) -> list[SkippedLine]
 
 def put(connection: Connection, file: OriginFile, change: Change, now: datetime) -> None:
     """Make an accepted file the one that stands for its key."""
-    key, seal = file.key.hex, file.seal
+    key, seal, cursor = file.key.hex, file.seal, changes.next_change(connection)
     row = {
         "key": key,
         "origin": file.key.origin,
@@ -213,17 +224,27 @@ def put(connection: Connection, file: OriginFile, change: Change, now: datetime)
         "records": len(file.lines),
         "size": len(file.data),
         "updated": now,
-        "cursor": next_change(connection),
+        "cursor": cursor,
+        "held": True,
     }
-    bytes_and_topics = {"key": key, "data": file.data, "topics": "\n".join(file.topics)}
     if change.before is None:
-        connection.execute(_ADD_FILE, row)
-        connection.execute(_ADD_CONTENTS, bytes_and_topics)
+        connection.execute(_ADD_FILE, {**row, "counted": cursor})
     else:
-        connection.execute(_REPLACE_FILE, {"of_key": key, **row})
-        connection.execute(_REPLACE_CONTENTS, {"of_key": key, **bytes_and_topics})
-    _forget(connection, key, change.gone)
-    _add(connection, change.come)
+        connection.execute(_REPLACE_FILE, {"of_key": key, "to": cursor, **row})
+        connection.execute(_FORGET_CONTENTS, {"of_key": key})
+    connection.execute(_ADD_CONTENTS, {"key": key, "data": file.data, "topics": "\n".join(file.topics)})
+    gone = None if change.gone is None else [_topic(topic) for topic in change.gone if topic]
+    following.replace(connection, key, gone, change.come.statements)
+    _skip_otherwise(connection, key, gone, change.come)
+
+
+def drop(connection: Connection, key: str) -> None:
+    """Keep of a key's file, where there is one, its version alone."""
+    connection.execute(_FORGET_CONTENTS, {"of_key": key})
+    connection.execute(_KEEP_VERSION, {"of_key": key})
+    following.replace(connection, key, None, ())
+    _skip_otherwise(connection, key, None, Judged())
+    changes.touch(connection, key)
 
 
 def flag_equivocation(connection: Connection, file: OriginFile) -> None:
@@ -233,9 +254,12 @@ def flag_equivocation(connection: Connection, file: OriginFile) -> None:
     flagged = select(equivocations.c.key).where(equivocations.c.key == key, equivocations.c.seal == number)
     if connection.execute(flagged).one_or_none() is not None:
         return
-    line = data_of(connection, key).partition(b"\n")[0]
+    data = connection.execute(_DATA, {"key": key}).scalar()
     held = version_of(connection, key)
-    assert held is not None
+    if data is None or held is None:
+        # The other seal went with the bytes.
+        return
+    line = data.partition(b"\n")[0]
     proof = {
         "key": key,
         "seal": number,
@@ -248,24 +272,22 @@ def flag_equivocation(connection: Connection, file: OriginFile) -> None:
 
 
 def rejudge(connection: Connection, key: str, judged: Judged) -> None:
-    """Replace what judgement made of a key's file."""
-    _forget(connection, key, None)
-    _add(connection, judged)
+    """Replace what judgement made of a key's file; the lessons are to be counted anew after it."""
+    said.forget(connection, key, None)
+    said.add(connection, judged.statements)
+    _skip_otherwise(connection, key, None, judged)
 
 
-def _forget(connection: Connection, key: str, topics: Sequence[str] | None) -> None:
-    if topics is None:
-        for statement in _FORGET_ALL:
-            connection.execute(statement, {"of_key": key})
-        return
-    said = [topic.split(" ") for topic in topics if topic]
-    if said:
-        for statement in _FORGET:
-            connection.execute(statement, [{"of_key": key, "of_type": a, "of_subject": b} for a, b in said])
+def _skip_otherwise(connection: Connection, key: str, gone: Sequence[Topic] | None, come: Judged) -> None:
+    """Replace what is skipped of a key's file."""
+    if gone is None:
+        connection.execute(_SKIP_NOTHING, {"of_key": key})
+    elif gone:
+        connection.execute(_SKIP_NO_MORE, [{"of_key": key, "of_type": a, "of_subject": b} for a, b in gone])
+    if come.skipped:
+        connection.execute(_ADD_SKIPPED, come.skipped)
 
 
-def _add(connection: Connection, judged: Judged) -> None:
-    if judged.statements:
-        connection.execute(_ADD_STATEMENTS, judged.statements)
-    if judged.skipped:
-        connection.execute(_ADD_SKIPPED, judged.skipped)
+def _topic(topic: str) -> Topic:
+    type_, _, subject = topic.partition(" ")
+    return type_, subject

@@ -25,7 +25,7 @@ from remem_server.serving import listen, make_server, run, url_of
 from remem_server.settings import system_clock
 from remem_server.tables import meta
 from remem_testkit.files import NOW, full_file, key
-from remem_testkit.server import make_settings, prepared
+from remem_testkit.server import prepared
 
 REPETITIONS = 300
 WARM_UP = 30
@@ -35,10 +35,10 @@ NAME = f"/commons/{key(0).public.hex}.jsonl"
 
 def serve(data: Path) -> None:
     """Serve a commons with one full file, and an empty route beside its own."""
-    settings = make_settings(data)
-    with prepared(data) as engine:
+    with prepared(data, system_clock) as commons:
+        engine = commons.engine
         accept_file(engine, full_file(key(0)), name=key(0).public.hex, secret=None, token_needed=False, now=NOW)
-        app = create_app(settings, engine, system_clock)
+        app = create_app(commons)
         row = select(meta.c.changes)
 
         @app.get("/empty", response_class=Response)

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.table import Bound, report
 from remem.protocol import lesson_hash
-from remem_server.database import open_engine
+from remem_server.database import open_sqlite
 from remem_testkit.files import confirmation, file, key, lesson, sentence
 from remem_testkit.server import new_token, spawn
 
@@ -30,8 +30,9 @@ PUBLISHER = 1_000
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"
-        with spawn(data) as commons:
-            engine = open_engine(data)
+        # All of it comes from one address.
+        with spawn(data, REMEM_PUBLISHES_PER_MINUTE="1000000") as commons:
+            engine = open_sqlite(data)
             tokens = {number: new_token(engine) for number in [PUBLISHER, *range(2 * KEYS)]}
             engine.dispose()
             limits = httpx.Limits(max_connections=AT_A_TIME, max_keepalive_connections=AT_A_TIME)

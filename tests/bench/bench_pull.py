@@ -46,11 +46,11 @@ def measure(scratch: Path, files: int, lines: int, repetitions: int) -> None:
     folder, data = scratch / "folder", scratch / "data"
     folder.mkdir()
     made = {number: make_file(number, lines) for number in range(files)}
-    with prepared(data) as engine:
+    with prepared(data) as filled:
         for number, content in made.items():
             name = key(number).public.hex
             (folder / f"{name}.jsonl").write_bytes(content)
-            accept_file(engine, content, name=name, secret=None, token_needed=False, now=NOW)
+            accept_file(filled.engine, content, name=name, secret=None, token_needed=False, now=NOW)
     messages = {number: signed_messages(content) for number, content in made.items()}
 
     def bare(_repetition: int) -> None:

@@ -22,12 +22,14 @@ class Bound(NamedTuple):
         ratio: what came out.
         least: the least that it may be, if there is such a bound.
         most: the most that it may be, if there is such a bound.
+        unit: what it is counted in where it is no ratio.
     """
 
     name: str
     ratio: float
     least: float | None = None
     most: float | None = None
+    unit: str = "x"
 
     @property
     def kept(self) -> bool:
@@ -71,6 +73,6 @@ def report(title: str, seconds: Mapping[str, float], bounds: list[Bound]) -> Non
         print(f"  {name:<{width}}  {taken * 1000:>10.3f} ms")
     for bound in bounds:
         verdict = "" if not bound.said else "  kept" if bound.kept else "  NOT KEPT"
-        print(f"  {bound.name:<{width}}  {bound.ratio:>10.2f} x   {bound.said}{verdict}")
+        print(f"  {bound.name:<{width}}  {bound.ratio:>10.2f} {bound.unit:<3} {bound.said}{verdict}")
     if not all(bound.kept for bound in bounds):
         sys.exit(1)

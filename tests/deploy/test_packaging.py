@@ -17,7 +17,7 @@ CONSTRAINTS = ROOT / "deploy" / "constraints.txt"
 
 # They install packages and are not part of any.
 INSTALLERS = {"pip", "setuptools", "wheel"}
-HEAVY = {"alembic", "fastapi", "sqlalchemy", "starlette", "uvicorn"}
+HEAVY = {"alembic", "fastapi", "psycopg", "sqlalchemy", "starlette", "uvicorn"}
 # Standard modules through which a file, a socket, a clock, another process or chance would come in.
 # fmt: off
 IMPURE = {

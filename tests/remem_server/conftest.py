@@ -6,8 +6,10 @@ route, a refusal must carry a code that is documented for that status, and JSON 
 
 from __future__ import annotations
 
+import os
 import re
 import ssl
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -20,9 +22,14 @@ import pytest
 from pydantic import TypeAdapter
 from sqlalchemy import Engine
 
+from remem.cli.run import run
 from remem_server import answers
 from remem_server.app import create_app
-from remem_testkit.server import HandClock, ServedCommons, make_settings, prepared, serve
+from remem_server.commands.common import PROGRAM
+from remem_server.commands.main import app
+from remem_testkit.command import Ended, Remem
+from remem_testkit.postgres import DATABASES, fresh_database
+from remem_testkit.server import HandClock, ServedCommons, prepared, serve
 
 # Reading the certificates of the machine takes longer than most tests.
 _NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -30,20 +37,47 @@ _JSON = ("application/json", "application/problem+json")
 _OF_NO_ROUTE = ("route_unknown", "method_refused")
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what asks for a commons over each database, unless it is marked as having nothing to do with one."""
+    chosen = any("database" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize"))
+    if "database" in metafunc.fixturenames and not chosen:
+        one = metafunc.definition.get_closest_marker("any_database") is not None
+        metafunc.parametrize("database", DATABASES[:1] if one else DATABASES, indirect=True)
+
+
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
+def database(request: pytest.FixtureRequest) -> str:
+    """Return the name of a database: `pytest_generate_tests` says which."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def place(database: str) -> Iterator[Callable[[str], dict[str, Any]]]:
+    """Return a function from the name of a commons to the settings that say where its database is."""
+    with ExitStack() as stack:
+
+        @cache
+        def place(name: str) -> dict[str, Any]:
+            return {"database_url": stack.enter_context(fresh_database())} if database == "postgres" else {}
+
+        yield place
+
+
+@pytest.fixture
+def engine(tmp_path: Path, place: Callable[[str], dict[str, Any]]) -> Iterator[Engine]:
     """Return the database of a new commons that nothing serves."""
-    with prepared(tmp_path / "data") as made:
-        yield made
+    with prepared(tmp_path / "data", **place("data")) as made:
+        yield made.engine
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[..., ServedCommons]]:
+def start(tmp_path: Path, place: Callable[[str], dict[str, Any]]) -> Iterator[Callable[..., ServedCommons]]:
     """Return a function that starts a commons with settings of the test."""
     with ExitStack() as stack:
 
         def start(name: str = "data", **options: Any) -> ServedCommons:
-            return stack.enter_context(serve(tmp_path / name, **{"clock": HandClock(), **options}))
+            return stack.enter_context(serve(tmp_path / name, **{"clock": HandClock(), **place(name), **options}))
 
         yield start
 
@@ -77,10 +111,33 @@ def publisher(commons: ServedCommons, ask: Callable[..., httpx.Client]) -> httpx
     return ask(commons, commons.token())
 
 
+@pytest.fixture
+def operator(
+    tmp_path: Path,
+    place: Callable[[str], dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> Remem:
+    """Run `remem-server` with these words in this process, where the commons `data` of a test is its own."""
+    for name in [name for name in os.environ if name.startswith("REMEM_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("REMEM_DATA", str(tmp_path / "data"))
+    for name, value in place("data").items():
+        monkeypatch.setenv(f"REMEM_{name.upper()}", value)
+
+    def command(*words: str) -> Ended:
+        monkeypatch.setattr(sys, "argv", [PROGRAM, *words])
+        capfd.readouterr()
+        status = run(app, PROGRAM)
+        return Ended(status, *capfd.readouterr())
+
+    return command
+
+
 @cache
 def _documentation() -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as folder, prepared(Path(folder)) as engine:
-        return create_app(make_settings(Path(folder)), engine).openapi()
+    with tempfile.TemporaryDirectory() as folder, prepared(Path(folder)) as commons:
+        return create_app(commons).openapi()
 
 
 def _check_documented(response: httpx.Response) -> None:
@@ -96,6 +153,8 @@ def _check_documented(response: httpx.Response) -> None:
     else:
         assert path in ("/", "/docs", "/openapi.json"), f"{path} is not documented"
         return
+    if path == "/metrics" or path.startswith("/admin/"):
+        assert response.headers["Cache-Control"] == "no-store"
     if said is None:
         return
     content = documented["content"][response.headers["content-type"]]["schema"]

@@ -14,6 +14,7 @@ from sqlalchemy import Engine, select
 from remem_server import tables, tokens
 from remem_server.accept import accept_file
 from remem_server.database import writing
+from remem_server.errors import ParameterForm
 from remem_testkit.files import NOW, draft_file, file, key, lesson, sentence
 from remem_testkit.server import ServedCommons
 
@@ -135,14 +136,29 @@ def test_a_key_that_has_a_token_takes_none_of_another_principal(
     assert ask(commons).get(f"/commons/{key(1).public.hex}.jsonl").content == newer(0)
 
 
-def test_an_operator_admits_a_key_again_by_a_token_of_its_principal(commons: ServedCommons, ask: Ask) -> None:
+@pytest.mark.parametrize(("body", "outcome"), [(newer(0), "unchanged"), (newer(1), "newer")])
+def test_an_operator_admits_a_key_again_by_a_token_of_its_principal(
+    commons: ServedCommons, ask: Ask, body: bytes, outcome: str
+) -> None:
     put(ask(commons, commons.token(principal="owner")), 1, body=newer(0))
     revoke(commons, 1)
-    again = ask(commons, commons.token(principal="owner"))
-    assert put(again, 1, body=newer(0)).json()["outcome"] == "unchanged"
     assert principal(commons, ask) is None
-    assert put(again, 1, body=newer(1)).json()["outcome"] == "newer"
+    stranger = ask(commons, commons.token(principal="stranger"))
+    assert put(stranger, 1, body=body).json()["code"] == "token_bound"
+    assert principal(commons, ask) is None
+    again = ask(commons, commons.token(principal="owner"))
+    assert put(again, 1, body=body).json()["outcome"] == outcome
     assert principal(commons, ask) == "owner"
+    # It is this key's from now on, and the stranger's is still free.
+    assert put(again, 2).json()["code"] == "token_bound"
+    assert put(stranger, 3).status_code == 201
+
+
+def test_an_older_file_binds_no_token_of_its_principal(commons: ServedCommons, ask: Ask) -> None:
+    put(ask(commons, commons.token(principal="owner")), 1, body=newer(1))
+    spare = ask(commons, commons.token(principal="owner"))
+    assert put(spare, 1, body=newer(0)).json()["code"] == "older_file"
+    assert put(spare, 2).status_code == 201
 
 
 def test_a_key_keeps_the_principal_of_the_token_that_was_bound_first(commons: ServedCommons, ask: Ask) -> None:
@@ -216,7 +232,7 @@ def test_a_token_is_kept_as_a_hash_alone(engine: Engine) -> None:
     with writing(engine) as connection:
         secret, token = tokens.create(connection, now=NOW, label="laptop")
         row = connection.execute(select(tables.tokens)).one()
-        assert tokens.check(connection, secret) == token
+        assert tokens.check(connection, secret, NOW) == token
     assert row.token_hash == sha256(secret.encode()).hexdigest()
     assert secret not in str(row)
     assert len(secret) >= 43
@@ -225,13 +241,13 @@ def test_a_token_is_kept_as_a_hash_alone(engine: Engine) -> None:
 
 @pytest.mark.parametrize("principal", ["", "a b", "-x", ".x", "x" * 65, "é", "a\n"])
 def test_a_principal_is_a_plain_name(engine: Engine, principal: str) -> None:
-    with writing(engine) as connection, pytest.raises(ValueError, match="expected a principal"):
+    with writing(engine) as connection, pytest.raises(ParameterForm, match="principal: expected"):
         tokens.create(connection, now=NOW, principal=principal)
 
 
 @pytest.mark.parametrize("label", ["x" * 101, "a\nb", "\u202e"])
 def test_a_label_can_be_printed(engine: Engine, label: str) -> None:
-    with writing(engine) as connection, pytest.raises(ValueError, match="expected a label"):
+    with writing(engine) as connection, pytest.raises(ParameterForm, match="label: expected"):
         tokens.create(connection, now=NOW, label=label)
 
 

@@ -15,6 +15,8 @@ from remem_testkit.files import NOW, file, full_file, key, lesson, sentence
 from remem_testkit.server import ServedCommons, verify_everything_stored
 from remem_testkit.wire import connected, read_head
 
+pytestmark = pytest.mark.any_database
+
 Ask = Callable[..., httpx.Client]
 Start = Callable[..., ServedCommons]
 
@@ -155,3 +157,21 @@ def test_a_length_that_is_none_is_refused(commons: ServedCommons, ask: Ask, toke
         opened.sendall(head(token, f"Content-Length: {length}") + HELD)
         assert read_head(opened).split()[1] in (b"400", b"413")
     assert_as_it_was(commons, ask)
+
+
+def test_who_asks_twice_and_leaves_is_no_fault_of_the_commons(
+    start: Start, ask: Ask, caplog: pytest.LogCaptureFixture
+) -> None:
+    commons = start(open=True)
+    # The last signature is not good, so that it takes a while until that is known. With the next head it is one piece.
+    whole, mark, last = full_file(ME, lines=80).rpartition(b'"sig":"')
+    bad = whole + mark + b"00" + last[2:]
+    for _ in range(5):
+        with connected(commons.url) as opened:
+            first = head(None, f"Content-Length: {len(bad)}", "Expect: 100-continue") + bad
+            opened.sendall(first + head(None, "Content-Length: 9"))
+            assert read_head(opened).startswith(b"HTTP/1.1 100 ")
+    # Each first one is judged to its end.
+    while 'remem_refused_total{code="signature_invalid"} 5.0' not in (told := ask(commons).get("/metrics").text):
+        assert 'code="internal"' not in told
+    assert not caplog.records

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from remem.protocol import accept, digest_of
-from remem_server import database
+from remem_server import changes, database
 from remem_testkit.files import NOW, confirmation, draft_file, file, key, lesson, sentence
 from remem_testkit.server import ServedCommons, verify_everything_stored
 
@@ -120,7 +120,8 @@ def test_a_writer_that_waits_too_long_is_told_to_come_again(
     monkeypatch.setattr(database, "_BUSY_SECONDS", 0.1)
     commons = start(open=True)
     client = ask(commons)
-    with database.writing(commons.engine):
+    with database.writing(commons.engine) as connection:
+        changes.lock(connection)
         answer = client.put(PATH, content=file(ME, []))
         assert (answer.status_code, answer.json()["code"]) == (503, "store_unavailable")
         assert answer.headers["Retry-After"]

@@ -1,73 +1,98 @@
-"""A commons that is killed: what it acknowledged stands after a restart, and what stands is whole."""
+"""A commons that is killed: what it acknowledged stands after a restart, and what stands is whole.
+
+It kills itself at moments of a PUT at which something could stay half done, while others write too. The bench
+`bench_crash.py` does it a thousand times, at every such moment.
+"""
 
 from __future__ import annotations
 
 import signal
-import threading
 import time
-from datetime import timedelta
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Literal
 
 import httpx
 import pytest
 
+from remem_testkit.crashes import NO_LIMITS, Place, live_and_die, points_of
 from remem_testkit.files import NOW, file, key, lesson, sentence
+from remem_testkit.load import WRITERS, Ledger, load
+from remem_testkit.mortal import ANY_MOMENT, AROUND_ANSWER, AROUND_COMMIT, BEFORE, Doom
+from remem_testkit.postgres import fresh_database
 from remem_testkit.server import CommonsProcess, prepared, spawn, verify_everything_stored
 from remem_testkit.wire import connected, read_head
 
-WRITERS = 4
+SPREAD = 3
 
 
-class Writer(threading.Thread):
-    """Publishes newer and newer files of one key until the commons is gone."""
-
-    def __init__(self, url: str, number: int, ready: threading.Semaphore) -> None:
-        super().__init__(daemon=True)
-        self._url = f"{url}/commons/{key(number).public.hex}.jsonl"
-        self._number, self._ready = number, ready
-        self.sent: list[bytes] = []
-        self.acknowledged = 0
-
-    def run(self) -> None:
-        lines = [lesson(sentence(number)) for number in range(40)]
-        with httpx.Client(timeout=60) as client:
-            for second in range(10_000):
-                data = file(key(self._number), lines[second % 20 :], at=NOW + timedelta(seconds=second))
-                self.sent.append(data)
-                try:
-                    answer = client.put(self._url, content=data)
-                except httpx.TransportError:
-                    return
-                assert answer.status_code in (200, 201), answer.text
-                self.acknowledged += 1
-                if self.acknowledged == 3:
-                    self._ready.release()
+# --- it dies at a moment that was chosen ---
 
 
-@pytest.mark.parametrize("round_", range(3))
-def test_a_commons_that_is_killed_keeps_what_it_acknowledged_and_nothing_in_pieces(tmp_path: Path, round_: int) -> None:
-    data = tmp_path / "data"
-    ready = threading.Semaphore(0)
-    with spawn(data, ["--port", "0", "--open"]) as commons:
-        writers = [Writer(commons.url, number, ready) for number in range(WRITERS)]
-        for writer in writers:
-            writer.start()
-        for _ in writers:
-            assert ready.acquire(timeout=60)
-        commons.end(signal.SIGKILL)
-        for writer in writers:
-            writer.join(60)
-    with prepared(data) as engine:
-        stands = {stored.key.hex: stored.data for stored in verify_everything_stored(engine, NOW)}
-    for number, writer in enumerate(writers):
-        # The last one may have been stored without its writer learning of it.
-        may_stand = writer.sent[writer.acknowledged - 1 : writer.acknowledged + 1]
-        assert stands[key(number).public.hex] in may_stand
-    with spawn(data, ["--port", "0", "--open"]) as again, httpx.Client(base_url=again.url) as client:
-        for name, stored in stands.items():
-            assert client.get(f"/commons/{name}.jsonl").content == stored
-        newer = file(key(0), [], at=NOW + timedelta(hours=12))
-        assert client.put(f"/commons/{key(0).public.hex}.jsonl", content=newer).json()["outcome"] == "newer"
+@pytest.mark.parametrize("open_", [True, False], ids=["open", "closed"])
+def test_a_commons_that_dies_in_the_midst_of_a_put_keeps_what_it_acknowledged_and_nothing_in_pieces(
+    tmp_path: Path, place: Callable[[str], dict[str, Any]], *, open_: bool
+) -> None:
+    commons = Place.make(tmp_path / "data", open_=open_, **place("data"))
+    points = points_of(commons)
+    assert {BEFORE, *AROUND_COMMIT, *AROUND_ANSWER} < set(points)
+    assert {f"after INSERT {table}" for table in ("files", "contents", "statements", "lessons")} < set(points)
+    statements = [point for point in points if point.startswith("after ") and point.split()[1].isupper()]
+    chosen = [BEFORE, *statements[:: len(statements) // SPREAD], *AROUND_COMMIT, *AROUND_ANSWER, ANY_MOMENT]
+    for number, point in enumerate(chosen):
+        death = live_and_die(commons, Doom(point, skip=number % 4))
+        assert death.is_clean, (point, death)
+        # The answer that came whole is an acknowledgement, and the other two are none.
+        assert death.found.unheard <= WRITERS, (point, death.found)
+
+
+@pytest.mark.parametrize("fault", ["loses", "halves"])
+def test_a_commons_that_does_lose_or_halve_a_file_is_found_out(
+    tmp_path: Path, place: Callable[[str], dict[str, Any]], fault: Literal["loses", "halves"]
+) -> None:
+    commons = Place.make(tmp_path / "data", open_=True, **place("data"))
+    death = live_and_die(commons, Doom("after the answer", skip=3, fault=fault))
+    assert bool(death.found.lost) == (fault == "loses")
+    assert bool(death.halves) == (fault == "halves")
+
+
+def test_a_server_that_dies_holds_up_no_other_server_of_its_commons(tmp_path: Path) -> None:
+    with fresh_database() as url:
+        commons = Place.make(tmp_path / "data", open_=True, database_url=url)
+        with commons.served() as survivor, load(survivor.url, commons.ledger, writers=2) as writers:
+            for point in ("after SELECT meta", "after INSERT lessons", "before the commit"):
+                theirs = Ledger(first=500)
+                with commons.served(Doom(point)) as served, load(served.url, theirs, writers=1):
+                    assert served.is_dead_by(lambda: False)
+                writers.wait_for(5, seconds=30)
+        found, wrong = commons.examined()
+    assert writers.statuses.keys() <= {(200, None), (201, None)}
+    assert (found.lost, found.never_sent, wrong) == ([], [], [])
+
+
+# --- the program itself, as it is installed ---
+
+
+@pytest.mark.parametrize("round_", range(2))
+def test_the_program_that_is_killed_keeps_what_it_acknowledged(
+    tmp_path: Path, place: Callable[[str], dict[str, Any]], round_: int
+) -> None:
+    data, options = tmp_path / "data", place("data")
+    commons = Place(data, {**options, "open": True})
+    variables = {f"REMEM_{name.upper()}": str(value) for name, value in {**NO_LIMITS, **options}.items()}
+    with spawn(data, ["--port", "0", "--open"], **variables) as served, load(served.url, commons.ledger) as writers:
+        writers.wait_for(20)
+        served.end(signal.SIGKILL)
+    sent = {number: page.sent for number, page in commons.ledger.pages.items()}
+    found, wrong = commons.examined()
+    assert found.keys
+    assert (found.lost, found.never_sent, wrong) == ([], [], [])
+    with spawn(data, ["--port", "0", "--open"], **variables) as again, httpx.Client(base_url=again.url) as client:
+        for number, files in sent.items():
+            answer = client.get(f"/commons/{key(number).public.hex}.jsonl")
+            assert answer.content in files if answer.is_success else number not in commons.ledger.pages
+        with load(again.url, commons.ledger) as writers:
+            writers.wait_for(10)
 
 
 def test_a_restart_keeps_files_tokens_and_the_nodes_key(tmp_path: Path) -> None:
@@ -114,7 +139,8 @@ def test_a_commons_that_is_asked_to_end_finishes_what_is_under_way(tmp_path: Pat
             opened.sendall(data)
             assert read_head(opened).startswith(b"HTTP/1.1 201 ")
         assert commons.process.wait(60) == 0
-    with prepared(tmp_path / "data") as engine:
+    with prepared(tmp_path / "data") as commons:
+        engine = commons.engine
         assert [stored.data for stored in verify_everything_stored(engine, NOW)] == [data]
 
 

@@ -13,6 +13,8 @@ import pytest
 
 from remem_testkit.server import ServedCommons
 
+pytestmark = pytest.mark.any_database
+
 Ask = Callable[..., httpx.Client]
 # Where HTML may name something to load or to go to.
 ADDRESSES = {"action", "background", "cite", "data", "formaction", "href", "poster", "src", "srcset", "xlink:href"}

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine
 
 from remem.protocol import ProtocolError
 from remem_server import errors, problems
 from remem_server.app import create_app
-from remem_testkit.server import make_settings
+from remem_server.routes.about import DESCRIPTOR_PATH, HEALTH_PATH
+from remem_testkit.server import prepared
+
+pytestmark = pytest.mark.any_database
 
 
 def leaves(kind: Any) -> Iterator[Any]:
@@ -27,9 +29,9 @@ KINDS = [*leaves(errors.CommonsError), *leaves(ProtocolError)]
 
 
 @pytest.fixture
-def documentation(engine: Engine) -> dict[str, Any]:
-    assert engine.url.database is not None
-    return create_app(make_settings(Path(engine.url.database).parent), engine).openapi()
+def documentation(tmp_path: Path) -> Iterator[dict[str, Any]]:
+    with prepared(tmp_path / "data") as commons:
+        yield create_app(commons).openapi()
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.code)
@@ -71,11 +73,13 @@ def test_every_route_is_documented_once_and_says_what_it_may_refuse(documentatio
         for method, operation in methods.items()
     ]
     names = [operation["operationId"] for _path, _method, operation in operations]
-    assert len(set(names)) == len(names) == 9
+    assert len(set(names)) == len(names) == 21
     for path, method, operation in operations:
         assert operation["summary"]
         assert operation["description"]
-        assert {"500", "503"} <= operation["responses"].keys(), (path, method)
+        asks_nothing = path in (DESCRIPTOR_PATH, HEALTH_PATH)
+        assert {"500", "429"} <= operation["responses"].keys(), (path, method)
+        assert ("503" in operation["responses"]) is not asks_nothing, (path, method)
         if path.startswith("/commons"):
             assert "401" in operation["responses"], (path, method)
 

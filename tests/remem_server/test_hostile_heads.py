@@ -6,7 +6,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 
 import httpx
 import pytest
@@ -18,6 +18,8 @@ from remem_server.routes.files import _read_body, matches
 from remem_testkit.files import file, key, lesson, sentence
 from remem_testkit.server import ServedCommons
 from remem_testkit.wire import connected
+
+pytestmark = pytest.mark.any_database
 
 Ask = Callable[..., httpx.Client]
 Start = Callable[..., ServedCommons]
@@ -89,14 +91,14 @@ def test_a_condition_is_a_list_of_whole_tags(condition: str, fits: bool) -> None
 def test_no_condition_freezes_the_commons(commons: ServedCommons, ask: Ask, path: str, spaces: int) -> None:
     assert ask(commons, commons.token()).put(PATH, content=HELD).status_code == 201
     condition = f"If-None-Match: a{' ' * spaces}x"
-    # A few hundred of them, at some seconds each, would be more than any test may take.
-    many = head("GET", path, condition) * 300 + head("GET", path, condition, "Connection: close")
+    # A hundred of them, at some seconds each, would be more than any test may take.
+    many = head("GET", path, condition) * 100 + head("GET", path, condition, "Connection: close")
     with connected(commons.url) as opened:
         sending = threading.Thread(target=opened.sendall, args=(many,))
         sending.start()
         answers = all_of(opened)
         sending.join()
-    assert answers.count(b"HTTP/1.1 200 ") == 301
+    assert answers.count(b"HTTP/1.1 200 ") == 101
 
 
 @pytest.mark.parametrize("length", ["9" * 21, "9" * 5_001])
@@ -164,19 +166,6 @@ def test_a_request_may_take_longer_than_its_head(start: Start, ask: Ask) -> None
         threading.Event().wait(0.5)
         opened.sendall(HELD)
         assert all_of(opened).startswith(b"HTTP/1.1 201 ")
-
-
-def test_connections_are_bounded(start: Start, ask: Ask) -> None:
-    commons = start(connections=4)
-    with ExitStack() as stack:
-        for _ in range(300):
-            stack.enter_context(connected(commons.url))
-        # Room is left for some to hear why, and for no more.
-        assert asked(commons, head("GET", "/healthz")) == b""
-    with ExitStack() as stack:
-        for _ in range(10):
-            stack.enter_context(connected(commons.url))
-        assert asked(commons, head("GET", "/healthz")).startswith(b"HTTP/1.1 503 ")
 
 
 # --- bodies that nobody asked for ---

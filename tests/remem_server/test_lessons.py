@@ -9,8 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from remem.protocol import Statement, lesson_hash
-from remem_server import reading
+from remem.protocol import lesson_hash
 from remem_server.node import load_key
 from remem_testkit.files import NOW, confirmation, denial, draft_file, file, key, lesson, revocation, sentence
 from remem_testkit.server import HandClock, ServedCommons
@@ -59,25 +58,6 @@ def here(start: Start, ask: Ask, clock: HandClock) -> Publisher:
     return Publisher(start(clock=clock), ask)
 
 
-def test_a_page_reads_nothing_of_the_lessons_between_its_own(here: Publisher, monkeypatch: pytest.MonkeyPatch) -> None:
-    first, last = sorted((subject(1), subject(2)))
-    here.say(1, lesson(sentence(1)), lesson(sentence(2)))
-    between = [f"{int(first, 16) + number:032x}" for number in range(1, 51)]
-    assert between[-1] < last
-    here.say(2, *(confirmation(hash_) for hash_ in between))
-    read: list[Any] = []
-
-    def counted(*fields: Any) -> Any:
-        read.append(fields)
-        return Statement(*fields)
-
-    monkeypatch.setattr(reading, "Statement", counted)
-    lessons, following = here.list()
-    assert [found["hash"] for found in lessons] == [first, last]
-    assert following is None
-    assert len(read) == 2
-
-
 # --- one lesson ---
 
 
@@ -86,7 +66,7 @@ def test_a_lesson_says_its_text_its_state_and_every_record(here: Publisher) -> N
     for number in (2, 3, 4):
         here.say(number, confirmation(subject(1), at=NOW - number * DAY), principal=f"p{number}")
     said = here.read(subject(1))
-    evidence = said.pop("evidence")
+    evidence, said_whole = said.pop("evidence"), said.pop("complete")
     assert said == {
         "hash": subject(1),
         "kind": "error",
@@ -99,6 +79,7 @@ def test_a_lesson_says_its_text_its_state_and_every_record(here: Publisher) -> N
         "corroborations": 0,
         "last_confirmed": "2026-02-27T12:00:00Z",
     }
+    assert said_whole
     assert len(evidence) == 4
     assert {
         "key": key(1).public.hex,
@@ -174,6 +155,22 @@ def test_on_an_open_commons_every_key_counts(start: Start, ask: Ask) -> None:
     said = here.read(subject(1))
     assert (said["state"], said["confirmations"], said["unadmitted"]) == ("common", 3, 0)
     assert all(item["principal"] is None for item in said["evidence"])
+
+
+def test_many_that_repeat_a_sentence_hide_nothing_that_speaks_against_it(
+    start: Start, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = Publisher(start(operators=(key(9).public.hex,)), ask)
+    for number in (1, 2, 3, 4):
+        here.say(number, lesson(sentence(1)))
+    here.say(5, confirmation(subject(1)))
+    here.say(6, revocation(subject(1)))
+    # One of a key that says nothing of this lesson is none of its evidence.
+    here.say(9, denial(key(2).public.hex), denial(key(7).public.hex))
+    types = ["revoke", "deny", "lesson", "lesson", "lesson", "lesson", "confirm"]
+    assert [item["type"] for item in here.read(subject(1))["evidence"]] == types
+    monkeypatch.setattr("remem_server.reading.EVIDENCE_MOST", 3)
+    assert [item["type"] for item in here.read(subject(1))["evidence"]] == types[:3]
 
 
 def test_a_withdrawn_lesson_keeps_no_text(here: Publisher) -> None:
@@ -256,17 +253,21 @@ def many(here: Publisher) -> Publisher:
     return here
 
 
-def test_lessons_are_listed_by_hash_in_pages_that_miss_nothing(many: Publisher) -> None:
-    expected = sorted([subject(number) for number in range(7)] + [subject(n, "correction") for n in range(8, 12)])
+def test_lessons_are_listed_by_state_confirmations_and_day_in_pages_that_miss_nothing(many: Publisher) -> None:
+    whole, _next = many.list()
+    listed = [one["hash"] for one in whole]
+    common, fading = {subject(0), subject(1)}, {subject(2)}
+    candidates = {subject(n) for n in range(3, 7)} | {subject(n, "correction") for n in range(8, 12)}
+    assert (set(listed[:2]), set(listed[2:3]), set(listed[3:])) == (common, fading, candidates)
     for limit in (1, 2, 3, 5, 11, 12, 100):
         seen, cursor = [], None
         while True:
             page, cursor = many.list(limit=limit, **({} if cursor is None else {"cursor": cursor}))
-            assert len(page) <= limit
+            assert len(page) == limit or cursor is None
             seen += [one["hash"] for one in page]
             if cursor is None:
                 break
-        assert seen == expected
+        assert seen == listed
 
 
 def test_only_lessons_of_which_a_publication_stands_are_listed(many: Publisher) -> None:
@@ -284,8 +285,12 @@ def test_only_lessons_of_which_a_publication_stands_are_listed(many: Publisher) 
         ({"kind": "correction"}, {subject(number, "correction") for number in range(8, 12)}),
         ({"kind": "error", "state": "candidate"}, {subject(number) for number in range(3, 7)}),
         ({"q": "MODULE 3   Fails"}, {subject(3)}),
-        ({"q": "module 1", "limit": 1}, {subject(1), subject(10, "correction"), subject(11, "correction")}),
+        ({"q": "module 1"}, {subject(1)}),
+        ({"q": "FAILS part", "kind": "correction", "limit": 1}, {subject(n, "correction") for n in range(8, 12)}),
+        ({"q": "schema", "state": "common", "limit": 1}, {subject(0), subject(1)}),
+        ({"q": "modul"}, set()),
         ({"q": "%"}, set()),
+        ({"q": ""}, set()),
     ],
 )
 def test_lessons_are_found_by_state_kind_and_text(many: Publisher, wanted: dict[str, Any], expected: set[str]) -> None:
@@ -304,7 +309,11 @@ def test_lessons_are_found_by_state_kind_and_text(many: Publisher, wanted: dict[
         ("kind=x", "kind: expected one of error, correction, surprise, got 'x'"),
         ("kind=habit", "kind: expected one of error, correction, surprise, got 'habit'"),
         ("kind=", "kind: expected one of error, correction, surprise, got ''"),
-        ("cursor=x", "cursor: expected 32 lower-case hex digits, got 'x'"),
+        ("cursor=x", "cursor: expected the `next` of a page, got 'x'"),
+        ("cursor=", "cursor: expected the `next` of a page, got ''"),
+        ("cursor=5a", "cursor: expected the `next` of a page, got '5a'"),
+        ("cursor=08000000000000000", "cursor: expected the `next` of a page, got '08000000000000000'"),
+        ("q=" + "+".join(f"w{n}" for n in range(33)), "q: expected at most 32 different words, got 33"),
         ("limit=0", "limit: expected at least 1, got '0'"),
         ("limit=501", "limit: expected at most 500, got '501'"),
         ("q=" + "x" * 1_001, f"q: expected at most 1000 characters, got '{'x' * 36}..."),
@@ -316,17 +325,26 @@ def test_a_parameter_of_another_form_is_refused(here: Publisher, ask: Ask, query
     assert (answer.status_code, answer.json()["code"], answer.json()["detail"]) == (422, "parameter_form", said)
 
 
-def test_a_search_that_reads_too_much_ends_early_and_goes_on(here: Publisher, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remem_server.reading.SCANNED_MOST", 3)
-    here.say(1, *(lesson(sentence(number)) for number in range(10)))
-    last = max(range(10), key=subject)
-    pages, cursor = 0, None
-    found: list[str] = []
-    while pages == 0 or cursor is not None:
-        page, cursor = here.list(q=sentence(last), **({} if cursor is None else {"cursor": cursor}))
-        found += [one["hash"] for one in page]
-        pages += 1
-    assert (found, pages) == ([subject(last)], 4)
+def test_of_much_evidence_the_first_is_shown_and_all_is_counted(
+    here: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here.say(1, lesson(sentence(1)))
+    for number in (2, 3, 4, 5):
+        here.say(number, confirmation(subject(1)))
+    whole = here.read(subject(1))
+    monkeypatch.setattr("remem_server.reading.EVIDENCE_MOST", 3)
+    said = here.read(subject(1))
+    assert (whole["complete"], said["complete"]) == (True, False)
+    assert said["evidence"] == whole["evidence"][:3]
+    assert said["confirmations"] == 4
+
+
+def test_of_many_who_revoke_a_lesson_some_are_named(here: Publisher) -> None:
+    for number in range(1, 8):
+        here.say(number, revocation(subject(1)))
+    said = here.read(subject(1))
+    named = ", ".join(sorted(key(number).public.hex for number in range(1, 8))[n][:16] for n in range(5))
+    assert said["why"] == f"no publication stands and {named} and 2 more revokes it"
 
 
 def _revoke(commons: ServedCommons, number: int) -> None:

@@ -8,6 +8,8 @@ import pytest
 
 from remem_server.serving import url_for_others, url_of
 
+pytestmark = pytest.mark.any_database
+
 
 class Bound:
     """Stands for a socket that is bound to an address which this machine may not have."""

@@ -7,43 +7,112 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic import command
-from sqlalchemy import create_engine, inspect, select, text, update
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, Row, create_engine, insert, inspect, select, text, update
 
 import remem_server
 from remem.errors import Refused, RememError
+from remem.protocol import accept
 from remem.protocol.guard import instruction
 from remem_server import migrate, tables
 from remem_server.accept import accept_file
-from remem_server.database import DATABASE_NAME, open_engine, writing
-from remem_testkit.files import NOW, draft_file, file, key, lesson, sentence
-from remem_testkit.server import plain_environment, prepared, verify_everything_stored
+from remem_server.changes import next_change
+from remem_server.database import DATABASE_NAME, open_sqlite, writing
+from remem_server.judging import judge_records
+from remem_server.opening import prepared_database
+from remem_testkit.files import NOW, confirmation, draft_file, file, key, lesson, sentence
+from remem_testkit.postgres import fresh_database
+from remem_testkit.server import make_settings, plain_environment, prepared, verify_everything_stored
 
 ROOT = Path(__file__).resolve().parents[2]
+HEAD = ScriptDirectory.from_config(migrate.alembic_config()).get_current_head()
 
 
-def test_migrations_make_the_tables_and_nothing_is_left_to_migrate(tmp_path: Path) -> None:
-    with prepared(tmp_path / "data") as engine, writing(engine) as connection:
-        config = migrate.alembic_config()
-        config.attributes["connection"] = connection
-        command.check(config)
-        assert set(inspect(connection).get_table_names()) == {*tables.metadata.tables, "alembic_version"}
+def config_of(connection: Connection) -> Config:
+    config = migrate.alembic_config()
+    config.attributes["connection"] = connection
+    return config
 
 
-def test_migrations_can_be_taken_back_and_made_again(tmp_path: Path) -> None:
-    with prepared(tmp_path / "data") as engine:
-        with writing(engine) as connection:
-            config = migrate.alembic_config()
-            config.attributes["connection"] = connection
-            command.downgrade(config, "base")
-            assert inspect(connection).get_table_names() == ["alembic_version"]
-        migrate.migrate(engine)
-        accept_file(engine, file(key(1), []), name=key(1).public.hex, secret=None, token_needed=False, now=NOW)
+def accepted(engine: Engine, *files: bytes) -> None:
+    for data in files:
+        name = accept(data, now=NOW).key.hex
+        accept_file(engine, data, name=name, secret=None, token_needed=False, now=NOW)
+
+
+def counted(engine: Engine) -> list[Row[Any]]:
+    columns = [column for column in tables.lessons.c if column.name not in ("id", "place")]
+    with engine.connect() as connection:
+        return list(connection.execute(select(*columns).order_by(tables.lessons.c.hash)))
+
+
+SOME = [
+    file(key(1), [lesson(sentence(1)), lesson(sentence(2))]),
+    file(key(2), [confirmation(str(lesson(sentence(1))["hash"])), lesson(sentence(2))]),
+    file(key(3), [confirmation(str(lesson(sentence(1))["hash"]))]),
+]
+
+
+def test_migrations_make_the_tables_and_nothing_is_left_to_migrate(engine: Engine) -> None:
+    with writing(engine) as connection:
+        command.check(config_of(connection))
+        # What the full-text search of SQLite keeps itself in is its own.
+        made = {name for name in inspect(connection).get_table_names() if not name.startswith("lesson_words")}
+        assert made == {*tables.metadata.tables, "alembic_version"}
+
+
+def test_migrations_can_be_taken_back_and_made_again(engine: Engine) -> None:
+    with writing(engine) as connection:
+        command.downgrade(config_of(connection), "base")
+        assert inspect(connection).get_table_names() == ["alembic_version"]
+    migrate.migrate(engine)
+    accepted(engine, *SOME)
+
+
+def test_a_database_that_the_schema_before_filled_is_brought_up_with_all_that_it_held(
+    tmp_path: Path, place: Callable[[str], dict[str, Any]]
+) -> None:
+    with prepared(tmp_path / "data", open=True, **place("data")) as commons:
+        accepted(commons.engine, *SOME)
+        before = counted(commons.engine)
+        assert [row.confirmations for row in before if row.standing == 1] == [2]
+        with writing(commons.engine) as connection:
+            command.downgrade(config_of(connection), "0001")
+            assert "lessons" not in inspect(connection).get_table_names()
+    with prepared(tmp_path / "data", open=True, **place("data")) as commons:
+        assert counted(commons.engine) == before
+        assert {stored.data for stored in verify_everything_stored(commons.engine, NOW)} == set(SOME)
+
+
+def test_what_a_server_of_the_release_before_writes_meanwhile_is_counted_by_the_next_start(
+    tmp_path: Path, place: Callable[[str], dict[str, Any]]
+) -> None:
+    with prepared(tmp_path / "data", open=True, **place("data")) as commons:
+        accepted(commons.engine, *SOME[:2])
+        newer = accept(SOME[2], now=NOW)
+        with writing(commons.engine) as connection:
+            cursor = next_change(connection)
+            row = {"origin": newer.key.origin, "seal": newer.version.seal, "digest": newer.digest, "records": 1}
+            times = {"seal_time": NOW, "updated": NOW}
+            named = {"key": newer.key.hex}
+            # The columns that it knows, and no other.
+            connection.execute(
+                insert(tables.files), {**named, **row, **times, "size": len(newer.data), "cursor": cursor}
+            )
+            topics = "\n".join(newer.topics)
+            connection.execute(insert(tables.contents), {**named, "data": newer.data, "topics": topics})
+            connection.execute(insert(tables.statements), judge_records(newer.records).statements)
+    with prepared(tmp_path / "data", open=True, **place("data")) as commons:
+        assert [row.confirmations for row in counted(commons.engine) if row.standing == 1] == [2]
 
 
 def test_the_command_line_of_alembic_takes_the_folder_from_the_environment(tmp_path: Path) -> None:
@@ -100,7 +169,8 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(tmp_path: Path, mo
 
 
 def test_a_database_of_a_later_release_is_left_alone(tmp_path: Path) -> None:
-    with prepared(tmp_path / "data") as engine:
+    with prepared(tmp_path / "data") as commons:
+        engine = commons.engine
         with writing(engine) as connection:
             connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
         with pytest.raises(RememError, match="9999"):
@@ -120,6 +190,7 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
         ["lock"],
         ["node.key"],
         ["lock", ".node.key.0123456789abcdef"],
+        ["node.key", "node.key.lock", "node.key.signed"],
         ["commons.db-journal", "lock"],
         ["lost+found"],
     ],
@@ -128,8 +199,8 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
 def test_a_commons_is_made_where_nothing_of_another_program_is(tmp_path: Path, names: list[str]) -> None:
     for name in names:
         (tmp_path / name).touch()
-    with prepared(tmp_path) as engine:
-        assert migrate.revision_of(engine) == "0001"
+    with prepared_database(make_settings(tmp_path)) as database:
+        assert migrate.revision_of(database.engine) == HEAD
 
 
 @pytest.mark.parametrize(
@@ -174,7 +245,8 @@ def test_a_release_that_judges_otherwise_makes_the_statements_again(
 ) -> None:
     order = "Delete the lock file before every build."
     assert instruction(order)
-    with prepared(tmp_path / "data") as engine:
+    with prepared(tmp_path / "data") as commons:
+        engine = commons.engine
         for number, data in (
             (1, file(key(1), [lesson(order), lesson(sentence(1)), {"vote": "x"}])),
             (2, draft_file(key(2), [lesson(sentence(2)), {"confirm": "0" * 32}])),
@@ -196,11 +268,15 @@ def test_a_release_that_judges_otherwise_makes_the_statements_again(
         migrate.migrate(engine)
 
 
-def test_several_first_starts_at_once_make_one_commons(tmp_path: Path) -> None:
+def test_several_first_starts_at_once_make_one_commons(
+    tmp_path: Path, place: Callable[[str], dict[str, Any]]
+) -> None:
     program = (
-        "import sys; from pathlib import Path; from remem_server.commands import _first_token, _opened, _settings;"
-        "from remem_server.node import load_key; data = Path(sys.argv[1]);\n"
-        "with _opened(_settings(data=data)) as engine: print(_first_token(engine) or '-', load_key(data).public.hex)"
+        "import sys; from pathlib import Path; from remem_server.commands.common import opened, settings_of;"
+        "from remem_server.acts import first_token; from remem_server.settings import system_clock;"
+        "settings = settings_of(data=Path(sys.argv[1]));\n"
+        "with opened(settings) as commons:\n"
+        "    print(first_token(commons.engine, 'a test', system_clock()) or '-', commons.key.public.hex)"
     )
     started = [
         subprocess.Popen(
@@ -208,7 +284,7 @@ def test_several_first_starts_at_once_make_one_commons(tmp_path: Path) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=plain_environment(),
+            env=plain_environment(**{f"REMEM_{name.upper()}": value for name, value in place("data").items()}),
         )
         for _ in range(4)
     ]
@@ -224,7 +300,7 @@ def test_several_first_starts_at_once_make_one_commons(tmp_path: Path) -> None:
 def test_the_database_survives_a_power_cut_and_lets_readers_in(tmp_path: Path) -> None:
     with prepared(tmp_path / "data"):
         pass
-    engine = open_engine(tmp_path / "data")
+    engine = open_sqlite(tmp_path / "data")
     with engine.connect() as connection:
         pragmas = {
             name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
@@ -238,3 +314,38 @@ def test_the_database_survives_a_power_cut_and_lets_readers_in(tmp_path: Path) -
         assert connection.execute(select(tables.tokens)).all() == before
     engine.dispose()
     assert pragmas == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 10_000}
+
+
+def test_servers_of_one_database_on_several_machines_make_it_once_and_share_the_key_of_the_node(tmp_path: Path) -> None:
+    with fresh_database() as url:
+        with prepared(tmp_path / "first", database_url=url) as first:
+            node = first.key.public.hex
+        with pytest.raises(RememError, match=f"key of node {node[:16]} .*got no file"):
+            prepared(tmp_path / "second", database_url=url).__enter__()
+        with prepared(tmp_path / "other"):
+            pass
+        with pytest.raises(RememError, match=f"key of node {node[:16]} .*got another"):
+            prepared(tmp_path / "other", database_url=url).__enter__()
+        (tmp_path / "second" / "node.key").write_bytes((tmp_path / "first" / "node.key").read_bytes())
+        (tmp_path / "second" / "node.key").chmod(0o600)
+        with prepared(tmp_path / "second", database_url=url) as second:
+            assert second.key.public.hex == node
+
+
+def test_starts_of_many_machines_at_once_migrate_one_database_once(tmp_path: Path) -> None:
+    program = "import sys; from remem_server.commands import main; sys.argv = ['remem-server', 'migrate']; main()"
+    with fresh_database() as url:
+        started = [
+            subprocess.Popen(
+                [sys.executable, "-c", program],
+                stderr=subprocess.PIPE,
+                text=True,
+                env=plain_environment(REMEM_DATABASE_URL=url, REMEM_DATA=str(tmp_path / str(number))),
+            )
+            for number in range(4)
+        ]
+        for process in started:
+            _output, errors = process.communicate(timeout=120)
+            assert process.returncode == 0, errors
+        with prepared_database(make_settings(tmp_path / "0", database_url=url)) as database:
+            assert migrate.revision_of(database.engine) == HEAD

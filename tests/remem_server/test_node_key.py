@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import stat
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from remem.errors import RememError
+from remem.protocol import SigningKey
+from remem_server import node
 from remem_server.node import KEY_NAME, load_key
+from remem_server.opening import open_commons
+from remem_testkit.postgres import fresh_database
+from remem_testkit.server import HandClock, make_settings
 
 
 def test_the_key_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
@@ -25,6 +32,36 @@ def test_starts_at_once_end_with_one_key(tmp_path: Path) -> None:
         made = list(threads.map(load_key, [tmp_path] * 8))
     assert len({key.public for key in made}) == 1
     assert [found.name for found in tmp_path.iterdir()] == [KEY_NAME]
+
+
+def test_first_starts_at_once_over_one_database_end_with_one_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together = threading.Barrier(2, timeout=1)
+
+    def slow(data: Path) -> SigningKey:
+        # Both are between reading which key it is and writing it down, if nothing keeps one of them out.
+        with suppress(threading.BrokenBarrierError):
+            together.wait()
+        return load_key(data)
+
+    monkeypatch.setattr(node, "load_key", slow)
+    with fresh_database() as url:
+
+        def start(name: str) -> str:
+            try:
+                with open_commons(
+                    make_settings(tmp_path / name, database_url=url), HandClock(), serves=True
+                ) as commons:
+                    return commons.key.public.hex
+            except RememError as error:
+                return str(error)
+
+        with ThreadPoolExecutor(2) as pool:
+            ended = list(pool.map(start, ["first", "second"]))
+        made = [one for one in ended if not one.startswith("expected the key of node ")]
+        assert len(made) == 1
+        assert start("first" if ended[0] == made[0] else "second") == made[0]
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import re
 import signal
 import socket
 import sqlite3
 import stat
 import subprocess
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import make_url
 
 import remem
 from remem_server.settings import DEFAULT_PORT
 from remem_testkit.files import file, key
+from remem_testkit.postgres import fresh_database
 from remem_testkit.server import operator_command, plain_environment, spawn
 
 
@@ -111,10 +116,12 @@ def test_a_token_or_a_text_never_reaches_the_log(tmp_path: Path) -> None:
     assert commons.token is not None
     assert commons.token not in errors
     assert "secret" not in errors
-    assert errors == ""
+    assert key(1).public.hex not in errors
+    assert len(errors.splitlines()) == 4
 
 
-def test_where_the_usual_port_is_taken_a_free_one_will_do(tmp_path: Path) -> None:
+@contextmanager
+def usual_port_taken() -> Iterator[None]:
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -123,9 +130,29 @@ def test_where_the_usual_port_is_taken_a_free_one_will_do(tmp_path: Path) -> Non
         except OSError:
             # Something else has it already, which is as good.
             pass
-        with spawn(tmp_path / "data", []) as commons:
-            assert not commons.url.endswith(f":{DEFAULT_PORT}")
-            assert httpx.get(f"{commons.url}/healthz").status_code == 200
+        yield
+
+
+def test_where_the_usual_port_is_taken_a_free_one_will_do_for_a_person_who_looks(data: str) -> None:
+    ours, terminal = os.openpty()
+    with usual_port_taken(), os.fdopen(ours, "rb", 0) as screen:
+        process = subprocess.Popen(
+            operator_command("serve", "--data", data), stdout=terminal, stderr=subprocess.PIPE, env=plain_environment()
+        )
+        os.close(terminal)
+        try:
+            url = screen.readline().split()[1].decode()
+            assert not url.endswith(f":{DEFAULT_PORT}")
+            assert httpx.get(f"{url}/healthz").status_code == 200
+        finally:
+            process.send_signal(signal.SIGTERM)
+            _output, notes = process.communicate(timeout=60)
+    assert f"port {DEFAULT_PORT} is taken, so this is {url.rpartition(':')[2]}".encode() in notes
+
+
+def test_where_the_usual_port_is_taken_and_nobody_looks_it_is_a_failure(data: str) -> None:
+    with usual_port_taken():
+        assert_fails(run("serve", "--data", data), 1, said=f"port {DEFAULT_PORT}")
 
 
 def test_a_port_that_was_asked_for_and_is_taken_is_a_failure(data: str) -> None:
@@ -252,6 +279,7 @@ def test_what_cannot_be_done_with_a_token_is_said(
 def test_tokens_of_a_commons_that_is_not_there_are_none(tmp_path: Path, arguments: list[str]) -> None:
     ran = run("token", *arguments, "--data", str(tmp_path / "elsewhere"))
     assert_fails(ran, 1, said="no database there")
+    assert "REMEM_DATABASE_URL" in ran.stderr.splitlines()[1]
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -264,7 +292,7 @@ def test_a_file_that_is_no_database_is_a_failure(data: str) -> None:
 
 def test_migrate_may_run_twice_and_says_the_revision(data: str) -> None:
     assert run("migrate", "--data", data).stdout == ""
-    assert told("migrate", "--data", data) == {"data": data, "revision": "0001"}
+    assert told("migrate", "--data", data) == {"data": data, "revision": "0002"}
 
 
 def test_a_revoked_token_is_told_as_in_the_list(data: str) -> None:
@@ -274,6 +302,7 @@ def test_a_revoked_token_is_told_as_in_the_list(data: str) -> None:
     assert [revoked] == told("token", "list", "--data", data)
     # Again, it keeps the time of the first.
     assert told("token", "revoke", "1", "--data", data) == revoked
+    assert "token 1 was revoked before: nothing is done" in run("token", "revoke", "1", "--data", data).stderr
 
 
 def test_words_and_json_name_a_token_alike(data: str) -> None:
@@ -283,6 +312,85 @@ def test_words_and_json_name_a_token_alike(data: str) -> None:
     assert head.split()[0] == "id"
     assert row.split()[0] == str(listed["id"])
     assert "ID" in run("token", "revoke", "--help").stdout
+
+
+# --- only read ---
+
+READS = [["audit"], ["stats"], ["log"], ["token", "list"]]
+
+
+@pytest.mark.parametrize("command", READS, ids=" ".join)
+def test_a_command_that_only_reads_waits_for_nobody(data: str, command: list[str]) -> None:
+    with (Path(data) / "lock").open("a") as lock, closing(sqlite3.connect(Path(data) / "commons.db")) as writer:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        writer.isolation_level = None
+        writer.execute("BEGIN IMMEDIATE")
+        assert run(*command, "--data", data).returncode == 0
+
+
+@pytest.mark.parametrize("command", READS, ids=" ".join)
+def test_a_command_that_only_reads_migrates_nothing(data: str, command: list[str]) -> None:
+    with closing(sqlite3.connect(Path(data) / "commons.db", isolation_level=None)) as ours:
+        ours.execute("UPDATE alembic_version SET version_num = '0001'")
+    ran = run(*command, "--data", data)
+    assert_fails(ran, 1, said="expected a database of this release, got one of revision 0001")
+    assert ran.stderr.splitlines()[1] == f"remem-server: hint: remem-server migrate --data {data}"
+    with closing(sqlite3.connect(Path(data) / "commons.db")) as after:
+        assert after.execute("SELECT version_num FROM alembic_version").fetchall() == [("0001",)]
+
+
+# --- a database of PostgreSQL ---
+
+
+@pytest.mark.parametrize("name", ["DATABASE_URL", "REPLICA_URL"])
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("mysql://remem:secret@127.0.0.1/remem", "expected a URL that begins with postgresql+psycopg://"),
+        ("postgresql+psycopg://127.0.0.1:abc/secret", "expected postgresql+psycopg://USER:PASSWORD@HOST:PORT/NAME"),
+        ("postgresql+psycopg://remem:secret@127.0.0.1:65536/x", "USER:PASSWORD@HOST:PORT/NAME"),
+        ("postgresql+psycopg://[::1/secret", "USER:PASSWORD@HOST:PORT/NAME"),
+        ("postgresql+psycopg://127.0.0.1/x?secret=1", "USER:PASSWORD@HOST:PORT/NAME"),
+        ("postgresql+psycopg://remem:pass@secret@127.0.0.1/x", "each in a password written %40"),
+    ],
+)
+def test_a_url_that_cannot_be_read_is_told_without_what_is_in_it(
+    tmp_path: Path, name: str, url: str, said: str
+) -> None:
+    variables = {"REMEM_DATABASE_URL": "postgresql+psycopg:///remem", f"REMEM_{name}": url}
+    ran = run("migrate", "--data", str(tmp_path / "data"), **variables)
+    assert_fails(ran, 2, said=f"{name.lower()}: ")
+    assert said in ran.stderr
+    assert "secret" not in ran.stderr
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("command", [["migrate"], ["serve", "--port", "0"], ["token", "list"]], ids=" ".join)
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("remem:secret@127.0.0.1:1/remem", "refused"),
+        ("remem:secret@nowhere.invalid/remem", "nowhere.invalid"),
+        ("/?service=none-of-ours", "none-of-ours"),
+    ],
+    ids=["nothing listens", "no such host", "no such service"],
+)
+def test_a_database_that_cannot_be_reached_is_one_line_and_its_cause(
+    tmp_path: Path, command: list[str], place: str, said: str
+) -> None:
+    ran = run(*command, "--data", str(tmp_path / "data"), REMEM_DATABASE_URL=f"postgresql+psycopg://{place}")
+    assert_fails(ran, 1, said=said)
+    assert "REMEM_DATABASE_URL" in ran.stderr.splitlines()[1]
+    assert "secret" not in ran.stderr
+
+
+def test_a_database_that_lets_nobody_in_is_one_line_and_its_cause(tmp_path: Path) -> None:
+    with fresh_database() as url:
+        named = make_url(url).set(username="nobody-of-ours", password="secret")
+        variables = {"REMEM_DATABASE_URL": named.render_as_string(hide_password=False)}
+        ran = run("migrate", "--data", str(tmp_path / "data"), **variables)
+    assert_fails(ran, 1, said="nobody-of-ours")
+    assert "secret" not in ran.stderr
 
 
 # --- a folder of its own ---

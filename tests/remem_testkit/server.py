@@ -22,10 +22,12 @@ from sqlalchemy import Engine, select
 from remem.protocol import OriginFile, accept, digest_of
 from remem_server import tables, tokens
 from remem_server.app import create_app
-from remem_server.connections import CONNECTIONS_MOST, HEAD_SECONDS
-from remem_server.database import open_engine, writing
+from remem_server.connections import ANSWER_SECONDS, CONNECTIONS_MOST, HEAD_SECONDS
+from remem_server.context import Commons
+from remem_server.database import writing
 from remem_server.judging import judge_records
-from remem_server.migrate import folder_lock, migrate
+from remem_server.logs import Log
+from remem_server.opening import open_commons
 from remem_server.serving import listen, make_server, url_of
 from remem_server.settings import Clock, Settings
 from remem_testkit.files import NOW
@@ -54,15 +56,10 @@ def make_settings(data: Path, **options: object) -> Settings:
 
 
 @contextmanager
-def prepared(data: Path) -> Iterator[Engine]:
-    """Make the data folder of a commons, and open its database."""
-    engine = open_engine(data)
-    try:
-        with folder_lock(data):
-            migrate(engine)
-        yield engine
-    finally:
-        engine.dispose()
+def prepared(data: Path, clock: Clock | None = None, **options: object) -> Iterator[Commons]:
+    """Make the data folder of a commons, and open it as a start of the server does."""
+    with open_commons(make_settings(data, **options), clock or HandClock(), serves=True) as commons:
+        yield commons
 
 
 def new_token(engine: Engine, *, label: str = "", principal: str | None = None, now: datetime = NOW) -> str:
@@ -84,12 +81,14 @@ class ServedCommons:
         settings: what it was started with.
         engine: its database.
         clock: its clock.
+        commons: all that it knows of itself.
     """
 
     url: str
     settings: Settings
     engine: Engine
     clock: Clock
+    commons: Commons
 
     def token(self, *, label: str = "", principal: str | None = None) -> str:
         """Make a token of this commons."""
@@ -101,20 +100,28 @@ def serve(
     data: Path,
     *,
     clock: Clock | None = None,
+    log: Log | None = None,
     head_seconds: float = HEAD_SECONDS,
+    answer_seconds: float = ANSWER_SECONDS,
     connections: int = CONNECTIONS_MOST,
     **options: object,
 ) -> Iterator[ServedCommons]:
     """Run a commons in a thread, on a free port of loopback."""
-    settings = make_settings(data, **options)
     clock = clock or HandClock()
-    with prepared(data) as engine:
+    with prepared(data, clock, **options) as commons:
+        settings = commons.settings
         listening = listen(settings.host, 0, or_any=False)
-        server = make_server(create_app(settings, engine, clock), head_seconds=head_seconds, connections=connections)
+        server = make_server(
+            create_app(commons),
+            log=log,
+            head_seconds=head_seconds,
+            answer_seconds=answer_seconds,
+            connections=connections,
+        )
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         try:
-            yield ServedCommons(url_of(listening), settings, engine, clock)
+            yield ServedCommons(url_of(listening), settings, commons.engine, clock, commons)
         finally:
             server.should_exit = True
             thread.join(_START_SECONDS)
@@ -133,18 +140,36 @@ class CommonsProcess:
         url: where it is reached.
         token: the token of a first start.
         output: what it printed to standard output until it served.
+        noted: the lines that it wrote to standard error so far; they are read as they come, so that it never waits.
     """
 
     process: subprocess.Popen[str]
     url: str = ""
     token: str | None = None
     output: list[str] = field(default_factory=list)
+    noted: list[str] = field(default_factory=list)
+    reading: threading.Thread | None = None
 
     def end(self, by: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
         """End it by a signal, and return its exit code and what it wrote to standard error."""
         self.process.send_signal(by)
-        _rest, written = self.process.communicate(timeout=_START_SECONDS)
-        return self.process.returncode, written
+        return self.ended()
+
+    def ended(self) -> tuple[int, str]:
+        """Wait for its end, and return its exit code and what it wrote to standard error since it served."""
+        self.process.wait(timeout=_START_SECONDS)
+        if self.reading is not None:
+            self.reading.join(_START_SECONDS)
+        return self.process.returncode, "".join(self.noted)
+
+    def read_on(self) -> None:
+        """Read what it writes to standard error from now on, beside the test."""
+        self.reading = threading.Thread(target=self._read, daemon=True)
+        self.reading.start()
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        self.noted.extend(self.process.stderr)
 
 
 def plain_environment(**variables: str) -> dict[str, str]:
@@ -175,7 +200,10 @@ def spawn(data: Path, arguments: Sequence[str] = ("--port", "0"), **variables: s
     finally:
         if process.poll() is None:
             process.kill()
-        process.communicate(timeout=_START_SECONDS)
+        started.ended()
+        for stream in (process.stdout, process.stderr):
+            assert stream is not None
+            stream.close()
 
 
 def _wait_until_served(started: CommonsProcess) -> None:
@@ -196,6 +224,7 @@ def _wait_until_served(started: CommonsProcess) -> None:
             started.token = token.removeprefix("token ").strip()
         if "Ctrl-C ends it" in line:
             break
+    started.read_on()
 
 
 # --- what holds of every commons, at any time ---
@@ -211,7 +240,9 @@ def verify_everything_stored(engine: Engine, now: datetime) -> list[OriginFile]:
             _compare(file, dict(row))
             judged = judge_records(file.records)
             for table, made in ((tables.statements, judged.statements), (tables.skipped, judged.skipped)):
-                stored = connection.execute(select(table).where(table.c.key == file.key.hex)).mappings()
+                # What the policy makes of a statement is no part of what judgement does.
+                columns = [column for column in table.c if column.name not in ("principal", "counts")]
+                stored = connection.execute(select(*columns).where(table.c.key == file.key.hex)).mappings()
                 assert _by_topic(stored) == _by_topic(made), f"the {table.name} of {file.key.hex}"
             found.append(file)
         counted = connection.execute(select(tables.meta.c.changes)).scalar_one()

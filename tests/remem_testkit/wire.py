@@ -13,10 +13,11 @@ _STEP_SECONDS = 60
 
 
 @contextmanager
-def connected(url: str) -> Iterator[socket.socket]:
-    """Connect to a commons on loopback."""
+def connected(url: str, source: str | None = None) -> Iterator[socket.socket]:
+    """Connect to a commons on loopback, from any address of it."""
     host, _, port = url.removeprefix("http://").partition(":")
-    with socket.create_connection((host, int(port)), timeout=_STEP_SECONDS) as opened:
+    origin = source and (source, 0)
+    with socket.create_connection((host, int(port)), timeout=_STEP_SECONDS, source_address=origin) as opened:
         yield opened
 
 

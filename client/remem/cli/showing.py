@@ -33,8 +33,8 @@ def show_words(report: ShowReport) -> Iterator[str]:
         yield f"{_VERBS[said.type]} this memory, not shared yet"
     for denial in report.denials:
         yield (
-            f"denied {denial.denied[:16]} by {denial.key[:16]} ({'obeyed' if denial.obeyed else 'not obeyed'}):"
-            f" {printable(denial.reason)}"
+            f"denied {denial.denied[:16]} by {denial.key[:16]}"
+            f" ({'obeyed' if denial.obeyed else 'not obeyed'}{_of(denial.via)}): {printable(denial.reason)}"
         )
     for receipt in report.receipts:
         back = ", which took it back" if receipt.dropped else ""
@@ -47,7 +47,7 @@ def show_words(report: ShowReport) -> Iterator[str]:
 
 def _record_words(record: ShownRecord) -> str:
     standing = ", ".join(record.standing) or "unadmitted"
-    words = f"{_VERBS[record.type]} {record.key} ({standing}) on {_moment(record.at)}"
+    words = f"{_VERBS[record.type]} {record.key} ({standing}{_of(record.via)}) on {_moment(record.at)}"
     words += f", line {record.line}, signature {'verifies' if record.valid else 'DOES NOT VERIFY'}"
     if record.counts is not None:
         words += ", counts" if record.counts else ", does not count"
@@ -56,6 +56,11 @@ def _record_words(record: ShownRecord) -> str:
     if record.type == "revoke" and record.text is not None:
         words += f": {printable(record.text)}"
     return words
+
+
+def _of(via: str | None) -> str:
+    """Say which commons named a key as its operator's."""
+    return "" if via is None else f", an operator of {printable(via)}"
 
 
 def check_words(report: CheckReport) -> Iterator[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from remem.commons.base import (
+    BLOCKED,
     BadAnswer,
     Commons,
     CommonsRefused,
@@ -20,6 +21,7 @@ from remem.commons.folder import FolderCommons
 from remem.errors import Usage
 
 __all__ = [
+    "BLOCKED",
     "BadAnswer",
     "Commons",
     "CommonsRefused",

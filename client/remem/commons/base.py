@@ -21,9 +21,16 @@ from remem.protocol.text import text_fault
 PRINCIPAL_CODE_POINTS: Final = 128
 LISTED_MOST: Final = 100_000
 INDEX_BYTES: Final = 1_048_576
+"""The most that a page of an index takes, and any other answer but a file."""
+INDEX_MOST: Final = 48 * INDEX_BYTES
+"""The most that a whole index takes, as an export writes it."""
 UNREADABLE_MOST: Final = 100
+# The code by which a host says that it does not keep the file of a key, for a reason of its own.
+BLOCKED: Final = "blocked"
 
 _HEX_64: Final = re.compile(r"[0-9a-f]{64}")
+# An entry has seven. A few bytes of JSON can take fifty times as many in memory.
+_VALUES_MOST: Final = 10 * LISTED_MOST
 
 
 class BadAnswer(Unreachable):
@@ -250,11 +257,13 @@ def read_descriptor(data: bytes) -> Descriptor:
 
 
 def read_entries(data: bytes, strange: Unreadables) -> list[Entry]:
-    """Read the entries of one page of an index, and add what is none to what is `strange`.
+    """Read the entries of an index, or of one page, and add what is none to what is `strange`.
 
     Raises:
         BadAnswer: it is not an index.
     """
+    if sum(map(data.count, (b",", b"{", b"["))) > _VALUES_MOST:
+        raise BadAnswer("answer_size", f"expected an index of at most {LISTED_MOST} entries, got more")
     items = read_json(data, "an index")
     if not isinstance(items, list):
         raise BadAnswer("answer_form", f"expected an index as an array, got {show(items)}")

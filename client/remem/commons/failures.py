@@ -7,7 +7,7 @@ import shlex
 import ssl
 from typing import Final
 
-from remem.commons.base import BadAnswer
+from remem.commons.base import BLOCKED, BadAnswer
 from remem.errors import Unreachable
 from remem.protocol.errors import show
 
@@ -43,10 +43,12 @@ def no_http(target: str, error: Exception) -> BadAnswer:
 
 def refusal_hint(target: str, code: str) -> str | None:
     """Say what helps against a refusal, where something does."""
-    if code in ("token_missing", "token_unknown", "token_revoked"):
+    if code in ("token_missing", "token_unknown", "token_revoked", "token_expired"):
         return f"ask its operator for a token, then: remem login {shlex.quote(target)}"
     if code == "token_bound":
         return "a token belongs to the first key that published with it; each memory needs its own"
+    if code == BLOCKED:
+        return f"its operator keeps nothing of this key; to go there no more: remem logout {shlex.quote(target)}"
     return None
 
 

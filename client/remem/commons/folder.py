@@ -6,7 +6,7 @@
 - A file is written whole beside its place, flushed to the disk, and renamed. Writers take turns under a lock, so
   the newest stands whichever comes last.
 - A file that cannot be read is listed as such, and costs a reader nothing but that file.
-- A file named `index`, as a commons that exports itself writes one, gives each key its principal.
+- A file named `index`, as `remem-server export` writes one, gives each key its principal.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Final
 
 from remem.commons.base import (
+    INDEX_MOST,
     LISTED_MOST,
     BadAnswer,
     CommonsRefused,
@@ -52,7 +53,6 @@ from remem.protocol import (
 from remem.protocol.records import read_record
 
 INDEX: Final = "index"
-INDEX_MOST: Final = 8 * 1_048_576
 LOCK_SECONDS: Final = 10.0
 LEFT_BEHIND_SECONDS: Final = 3_600
 
@@ -65,7 +65,7 @@ _HOST: Final = re.compile(
 )
 
 _NAME: Final = re.compile(r"([0-9a-f]{16}|[0-9a-f]{64})\.jsonl")
-_TEMPORARY: Final = re.compile(r"\.[0-9a-f]{64}\.[0-9a-f]{16}\.tmp")
+_TEMPORARY: Final = re.compile(r"\.(?:[0-9a-f]{64}|index)\.[0-9a-f]{16}\.tmp")
 
 
 class FolderCommons:
@@ -134,7 +134,7 @@ class FolderCommons:
             Unreachable: the folder cannot be written.
             CommonsRefused: the folder holds a newer one.
         """
-        with self._locked():
+        with self.locked():
             sweep(self.folder)
             held: Version | None = None
             for version, data in self._files_of(file.key):
@@ -222,8 +222,12 @@ class FolderCommons:
                     yield version, data
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Hold the folder's lock; whoever dies lets go of it."""
+    def locked(self) -> Iterator[None]:
+        """Hold the folder's lock; whoever dies lets go of it.
+
+        Raises:
+            Unreachable: the folder cannot be written, or another program holds the lock for long.
+        """
         try:
             handle = _open_lock(self.folder / ".lock")
         except OSError as error:
@@ -235,6 +239,16 @@ class FolderCommons:
             raise _unreachable(self.folder, error, "write into") from error
         finally:
             os.close(handle)
+
+
+def file_names(folder: Path) -> list[str]:
+    """Return the names of what may be files of keys, in order.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    with os.scandir(folder) as found:
+        return sorted(item.name for item in found if _NAME.fullmatch(item.name) and item.is_file(follow_symlinks=False))
 
 
 def read_file(path: Path, most: int = RULES.file_bytes) -> bytes | None:

@@ -6,6 +6,9 @@
   environment.
 - The token goes to its own target and nowhere else, and no message or log ever shows it.
 - An index is asked for what changed behind a bookmark, and a whole that did not change costs one 304.
+- A commons that asks to come again is asked again, for a while (`waiting.py`).
+- An export that a web server hands out is a commons too: its index is whole, and its files lie under `/commons/`, as
+  those of a server do, or beside the index at the address itself.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from remem import __version__
 from remem.commons.answers import leads_on, read_body, read_etag
 from remem.commons.base import (
     INDEX_BYTES,
+    INDEX_MOST,
     LISTED_MOST,
     BadAnswer,
     CommonsRefused,
@@ -41,6 +45,7 @@ from remem.commons.base import (
     read_json,
 )
 from remem.commons.failures import no_connection, no_http, refusal_hint
+from remem.commons.waiting import Patience, Waits
 from remem.errors import Unreachable, Usage
 from remem.protocol import RULES, OriginFile, Version
 from remem.protocol.errors import show
@@ -54,17 +59,10 @@ LISTING_BYTES: Final = 64 * INDEX_BYTES
 _CURSOR: Final = re.compile(r"[0-9]{1,18}")
 _CODE: Final = re.compile(r"[a-z0-9_]{1,64}")
 _TOKEN: Final = re.compile(r"[\x21-\x7e]{1,512}")
+_FILES: Final = "/commons"
+# Whoever only hands out files may say either of what it does not have.
+_MISSING: Final = (httpx.codes.NOT_FOUND, httpx.codes.FORBIDDEN)
 _OUTCOMES: Final = ("new", "newer", "unchanged", "equivocation")
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How many seconds to wait: for a connection, for the next bytes, for one exchange and for a listing as a whole."""
-
-    connect: float = 5.0
-    read: float = 30.0
-    whole: float = 120.0
-    listing: float = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +75,17 @@ class _Answer:
 class HttpCommons:
     """A commons at a URL."""
 
-    def __init__(self, target: str, token: str | None = None, patience: Patience | None = None) -> None:
+    def __init__(
+        self,
+        target: str,
+        token: str | None = None,
+        patience: Patience | None = None,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
         self.target = spell_url(target)
         self.warnings = _plain_text_warnings(self.target, token)
         self._patience = patience or Patience()
+        self._sleep = sleep
         headers = {"User-Agent": f"remem/{__version__}", "Accept-Encoding": "gzip"}
         if token is not None:
             if not _TOKEN.fullmatch(token):
@@ -98,6 +103,8 @@ class HttpCommons:
         # beside the caller, who waits for so long and no longer.
         self._workers = ThreadPoolExecutor(PARALLEL, thread_name_prefix="remem-http")
         self._lost = False
+        # Where the index and the files lie below the address.
+        self._files = _FILES
 
     def describe(self) -> Descriptor | None:
         """Ask for the descriptor; None where the host has none, as one that only serves files.
@@ -107,7 +114,7 @@ class HttpCommons:
             CommonsRefused: it answers, and refuses.
         """
         answer = self._ask("GET", "/.well-known/remem")
-        if answer.status == httpx.codes.NOT_FOUND:
+        if answer.status in _MISSING:
             return None
         return read_descriptor(self._good(answer).body)
 
@@ -119,9 +126,7 @@ class HttpCommons:
             CommonsRefused: it answers, and refuses.
         """
         etag, since = _read_bookmark(bookmark)
-        answer = self._page(since, {"If-None-Match": etag} if etag else {})
-        if answer.status == httpx.codes.NOT_FOUND:
-            raise BadAnswer("no_commons", f"expected a commons at {self.target}, got none", "check the address")
+        answer = self._first_page(since, {"If-None-Match": etag} if etag else {})
         if answer.status == httpx.codes.NOT_MODIFIED and etag:
             return Listing((), bookmark, unchanged=True, whole=False)
         cursor = _cursor_of(self._good(answer))
@@ -139,7 +144,7 @@ class HttpCommons:
             Unreachable: it did not answer, or not as a commons does.
             CommonsRefused: it answers, and refuses.
         """
-        answer = self._ask("GET", f"/commons/{key}.jsonl", most=RULES.file_bytes)
+        answer = self._ask("GET", f"{self._files}/{key}.jsonl", most=RULES.file_bytes)
         return None if answer.status == httpx.codes.NOT_FOUND else self._good(answer).body
 
     def put(self, file: OriginFile) -> Published:
@@ -162,9 +167,22 @@ class HttpCommons:
         self._client.close()
         self._workers.shutdown(wait=False, cancel_futures=True)
 
+    def _first_page(self, since: int | None, headers: Mapping[str, str]) -> _Answer:
+        answer = self._page(since, headers)
+        if answer.status not in _MISSING:
+            return answer
+        beside = self._ask("GET", "/index", headers, most=INDEX_MOST)
+        is_index = beside.status == httpx.codes.OK and beside.body.lstrip()[:1] == b"["
+        if is_index or beside.status == httpx.codes.NOT_MODIFIED:
+            self._files = ""
+            return beside
+        if answer.status == httpx.codes.NOT_FOUND:
+            raise BadAnswer("no_commons", f"expected a commons at {self.target}, got none", "check the address")
+        return answer
+
     def _page(self, since: int | None, headers: Mapping[str, str]) -> _Answer:
-        path = "/commons/index" if since is None else f"/commons/index?since={since}"
-        return self._ask("GET", path, headers, most=INDEX_BYTES)
+        path = f"{self._files}/index" if since is None else f"{self._files}/index?since={since}"
+        return self._ask("GET", path, headers, most=INDEX_MOST)
 
     def _pages(self, answer: _Answer, since: int | None, cursor: int | None) -> Listing:
         etag = read_etag(answer.headers.get("ETag"))
@@ -216,7 +234,13 @@ class HttpCommons:
                 body = read_body(response.iter_raw(), coding, most if good else SMALL_ANSWER)
                 return _Answer(response.status_code, response.headers, body)
 
-        return self._bounded(exchange)
+        waits = Waits(self.target, self._patience)
+        while True:
+            answer = self._bounded(exchange)
+            wait = waits.after(answer.status, answer.headers.get("Retry-After"))
+            if wait is None:
+                return answer
+            self._sleep(wait)
 
     def _send(self, request: httpx.Request) -> httpx.Response:
         """Send a request, twice where there was no answer at all: a kept connection may just have been closed."""

@@ -25,9 +25,9 @@ from remem.protocol import (
     Version,
     judge,
 )
+from remem.protocol.evidence import statement_of
 from remem.protocol.file import topic_of
 from remem.protocol.records import Lesson, read_record
-from remem.protocol.state import statement_of
 from remem.protocol.times import format_time, parse_time
 
 

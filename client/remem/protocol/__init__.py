@@ -5,6 +5,7 @@ it implements. Nothing here touches a file, a socket, a clock or a source of ran
 """
 
 from remem.protocol.errors import Deferred, ProtocolError
+from remem.protocol.evidence import Admission, Evidence, Policy, Statement, statements
 from remem.protocol.file import OriginFile, Verdict, Verified, Version, accept, compose, digest_of, newest
 from remem.protocol.judgement import judge
 from remem.protocol.keys import PublicKey, SigningKey, self_test
@@ -23,17 +24,12 @@ from remem.protocol.records import (
 from remem.protocol.rules import RULES, Rules
 from remem.protocol.state import (
     TRANSITIONS,
-    Admission,
     Cause,
-    Evidence,
-    Policy,
     Reading,
     State,
     StateEvent,
-    Statement,
     event_between,
     lesson_state,
-    statements,
 )
 from remem.protocol.text import KNOWN_KINDS, Fault, lesson_hash, normal_text
 

@@ -8,17 +8,16 @@ order in which the files came. A state is never stored as truth and never sent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum
-from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
-from remem.protocol.file import OriginFile
-from remem.protocol.judgement import judge
-from remem.protocol.records import AnyRecord, Confirmation, Denial, Lesson, Revocation
-from remem.protocol.rules import RULES
+from remem.protocol.evidence import Count, Evidence, Policy, tally_of
+
+NAMED_MOST: Final = 5
+"""How many keys a line on the rule that gave a state names at most."""
 
 
 class State(Enum):
@@ -80,105 +79,6 @@ class Cause(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
-    """What one record that passed judgement says, as a reader indexes it.
-
-    Attributes:
-        key: who says it, 64 hex digits.
-        type: `lesson`, `confirm`, `revoke` or `deny`.
-        subject: the lesson's hash, or the denied key.
-        time: its `at` or `updated`; None only in a file of draft 0.
-        kind: a lesson's kind.
-        text: a lesson's text, or the reason of a revocation or denial.
-    """
-
-    key: str
-    type: str
-    subject: str
-    time: datetime | None
-    kind: str | None = None
-    text: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """All that a reader holds about one lesson: the statements of the newest file of every key.
-
-    Attributes:
-        hash: the lesson's.
-        statements: the lessons, confirmations and revocations of that hash, each of them judged.
-        denials: the denials that the reader holds; those of keys it does not trust change nothing.
-    """
-
-    hash: str
-    statements: tuple[Statement, ...]
-    denials: tuple[Statement, ...] = ()
-
-    @classmethod
-    def of_files(cls, lesson: str, files: Iterable[OriginFile]) -> Evidence:
-        """Gather the evidence about the lesson of this hash from the newest file of every key."""
-        said = [statement for file in files for statement in statements(file)]
-        about = tuple(statement for statement in said if statement.subject == lesson)
-        return cls(lesson, about, tuple(statement for statement in said if statement.type == Denial.type))
-
-
-class Admission(NamedTuple):
-    """That a commons admitted a key by token, under an opaque name for whoever answers for the key."""
-
-    key: str
-    commons: str
-    principal: str
-
-
-@dataclass(frozen=True)
-class Policy:
-    """A reader's own thresholds and trust.
-
-    Attributes:
-        confirmations: N, the counted confirmations that make a lesson common.
-        window: W, how long the last confirmation keeps it common.
-        open: whether every key counts, as its own principal.
-        followed: the keys that the owner follows.
-        admitted: the admissions that the reader learned from the commons it pulls from.
-        revokers: the keys whose revocations and denials the reader obeys.
-    """
-
-    confirmations: int = RULES.confirmations
-    window: timedelta = RULES.window
-    open: bool = False
-    followed: frozenset[str] = frozenset()
-    admitted: frozenset[Admission] = frozenset()
-    revokers: frozenset[str] = frozenset()
-
-    def __post_init__(self) -> None:
-        """Refuse thresholds under which no lesson could ever be common."""
-        if self.confirmations < 1 or self.window <= timedelta(0):
-            raise ValueError(f"expected thresholds above 0, got {self.confirmations} and {self.window}")
-
-    def principal(self, key: str) -> str | None:
-        """Name whoever answers for a key, by one of its keys; None where the key does not count."""
-        return key if self.open else self._principals.get(key)
-
-    @cached_property
-    def _principals(self) -> Mapping[str, str]:
-        """The principal of every key that counts: keys joined by any shared commons and name are one."""
-        parent = {key: key for key in self.followed} | {admission.key: admission.key for admission in self.admitted}
-
-        def root(key: str) -> str:
-            while parent[key] != key:
-                parent[key] = parent[parent[key]]
-                key = parent[key]
-            return key
-
-        first: dict[tuple[str, str], str] = {}
-        for admission in sorted(self.admitted):
-            one = root(first.setdefault((admission.commons, admission.principal), admission.key))
-            other = root(admission.key)
-            parent[max(one, other)] = min(one, other)
-        return {key: root(key) for key in parent}
-
-
-@dataclass(frozen=True, slots=True)
 class Reading:
     """What a reader makes of one lesson.
 
@@ -213,46 +113,42 @@ class Reading:
     @property
     def why(self) -> str:
         """One line on the rule that gave the state."""
-        count = f"{self.confirmations} counted confirmation{'' if self.confirmations == 1 else 's'}"
-        last = "" if self.last_confirmed is None else f", the last on {self.last_confirmed:%Y-%m-%d}"
-        by = ", ".join(key[:16] for key in self.revokers)
-        return {
-            Cause.WITHDRAWN: f"no publication stands and {by} revokes it",
-            Cause.REVOKER: f"revoked by {by}, whom this reader trusts as a revoker",
-            Cause.QUORUM: f"more than two thirds of its {self.confirmations} confirmers revoke it",
-            Cause.UNCONFIRMED: f"{count}, too few to be common",
-            Cause.CONFIRMED: count + last,
-            Cause.LAPSED: f"{count}{last}, longer ago than the window",
-            Cause.EXPIRED: f"{count}{last}, longer ago than twice the window",
-        }[self.cause]
+        revoking = len(self.revokers)
+        count = Count(revoking=revoking, confirmations=self.confirmations, last_confirmed=self.last_confirmed)
+        return explain(self.cause, count, self.revokers)
 
 
-@dataclass(slots=True)
-class _Heard:
-    """The evidence about one lesson, sorted by what it says, without the keys that are denied."""
+def explain(cause: Cause, count: Count, revokers: Sequence[str]) -> str:
+    """Say in one line which rule gave a state.
 
-    lessons: dict[str, Statement] = field(default_factory=dict)
-    confirmations: dict[str, datetime] = field(default_factory=dict)
-    revoking: set[str] = field(default_factory=set)
+    Args:
+        cause: the rule.
+        count: what it went by.
+        revokers: the keys whose revocations gave the state, in order; of a lesson that was withdrawn the first
+            `NAMED_MOST` are enough.
+    """
+    said = f"{count.confirmations} counted confirmation{'' if count.confirmations == 1 else 's'}"
+    last = "" if count.last_confirmed is None else f", the last on {count.last_confirmed.date()}"
+    match cause:
+        case Cause.WITHDRAWN:
+            return f"no publication stands and {_named(revokers, count.revoking)} revokes it"
+        case Cause.REVOKER:
+            return f"revoked by {_named(revokers, len(revokers))}, whom this reader trusts as a revoker"
+        case Cause.QUORUM:
+            return f"more than two thirds of its {count.confirmations} confirmers revoke it"
+        case Cause.UNCONFIRMED:
+            return f"{said}, too few to be common"
+        case Cause.CONFIRMED:
+            return said + last
+        case Cause.LAPSED:
+            return f"{said}{last}, longer ago than the window"
+        case Cause.EXPIRED:
+            return f"{said}{last}, longer ago than twice the window"
 
 
-def statement_of(record: AnyRecord) -> Statement | None:
-    """Index what a record says, whatever judgement thinks of it; None for a seal or an unknown type."""
-    match record:
-        case Lesson():
-            return Statement(record.key.hex, record.type, record.hash, record.updated, record.kind, record.text)
-        case Confirmation():
-            return Statement(record.key.hex, record.type, record.subject, record.time)
-        case Revocation() | Denial():
-            return Statement(record.key.hex, record.type, record.subject, record.time, None, record.reason)
-        case _:
-            return None
-
-
-def statements(file: OriginFile) -> list[Statement]:
-    """List what the records of a file say, those that judgement skips left out."""
-    said = (statement_of(record) for record in file.records if judge(record) is None)
-    return [statement for statement in said if statement is not None]
+def _named(keys: Sequence[str], number: int) -> str:
+    first = ", ".join(key[:16] for key in keys[:NAMED_MOST])
+    return f"{first} and {number - NAMED_MOST} more" if number > NAMED_MOST else first
 
 
 def lesson_state(evidence: Evidence, policy: Policy, now: datetime) -> Reading:
@@ -263,36 +159,48 @@ def lesson_state(evidence: Evidence, policy: Policy, now: datetime) -> Reading:
         policy: the reader's thresholds and trust.
         now: the reader's clock, with a zone.
     """
-    heard = _hear(evidence, policy)
-    standing = sorted(key for key in heard.lessons if key not in heard.revoking)
-    published = {policy.principal(key) for key in heard.lessons}
-    counted: dict[str, datetime] = {}
-    counted_keys: list[str] = []
-    unadmitted = 0
-    for key, time in heard.confirmations.items():
-        principal = policy.principal(key)
-        if principal is None:
-            unadmitted += key not in heard.lessons
-        elif principal not in published:
-            counted[principal] = max(time, counted.get(principal, time))
-            counted_keys.append(key)
-    last = max(counted.values(), default=None)
-    state, cause, revokers = _rule(heard, policy, bool(standing), counted, last, now)
-    shown = heard.lessons[standing[0]] if standing else None
+    tally = tally_of(evidence, policy)
+    count, shown = tally.count, tally.shown
+    state, cause = rule(count, policy, now)
+    by = {Cause.WITHDRAWN: tally.revoking, Cause.REVOKER: tally.trusted, Cause.QUORUM: tally.turned}
     return Reading(
         hash=evidence.hash,
         state=state,
         cause=cause,
         kind=shown.kind if shown else None,
         text=shown.text if shown else None,
-        publishers=tuple(standing),
-        confirmations=len(counted),
-        counted=tuple(sorted(counted_keys)),
-        unadmitted=unadmitted,
-        corroborations=max(0, len(standing) - 1),
-        last_confirmed=last,
-        revokers=tuple(sorted(revokers)),
+        publishers=tally.standing,
+        confirmations=count.confirmations,
+        counted=tuple(sorted(tally.counted)),
+        unadmitted=count.unadmitted,
+        corroborations=max(0, count.standing - 1),
+        last_confirmed=count.last_confirmed,
+        revokers=tuple(sorted(by.get(cause, ()))),
     )
+
+
+def rule(count: Count, policy: Policy, now: datetime) -> tuple[State, Cause]:
+    """Apply the rules of a state in their order: the first that holds gives it (PROTOCOL.md, section 9).
+
+    Args:
+        count: what the statements about the lesson come to.
+        policy: the reader's thresholds.
+        now: the reader's clock, with a zone.
+    """
+    if count.revoking and not count.standing:
+        return State.REVOKED, Cause.WITHDRAWN
+    if count.trusted:
+        return State.REVOKED, Cause.REVOKER
+    if count.turned >= policy.confirmations and 3 * count.turned > 2 * count.confirmations:
+        return State.REVOKED, Cause.QUORUM
+    if count.last_confirmed is None or count.confirmations < policy.confirmations:
+        return State.CANDIDATE, Cause.UNCONFIRMED
+    age = now - count.last_confirmed
+    if age <= policy.window:
+        return State.COMMON, Cause.CONFIRMED
+    if age <= 2 * policy.window:
+        return State.FADING, Cause.LAPSED
+    return State.REMOVED, Cause.EXPIRED
 
 
 def event_between(before: Reading, after: Reading) -> StateEvent | None:
@@ -307,46 +215,3 @@ def event_between(before: Reading, after: Reading) -> StateEvent | None:
         State.REMOVED: StateEvent.EXPIRED,
         State.REVOKED: StateEvent.REVOKED,
     }[after.state]
-
-
-def _hear(evidence: Evidence, policy: Policy) -> _Heard:
-    # All trusted denials apply in one step: two revokers who deny each other have one outcome.
-    denied = {denial.subject for denial in evidence.denials if denial.key in policy.revokers}
-    heard = _Heard()
-    for statement in evidence.statements:
-        if statement.key in denied or statement.subject != evidence.hash:
-            continue
-        if statement.type == Lesson.type:
-            heard.lessons[statement.key] = statement
-        elif statement.type == Revocation.type:
-            heard.revoking.add(statement.key)
-        elif statement.type == Confirmation.type and statement.time is not None:
-            heard.confirmations[statement.key] = statement.time
-    return heard
-
-
-def _rule(
-    heard: _Heard,
-    policy: Policy,
-    stands: bool,
-    counted: Mapping[str, datetime],
-    last: datetime | None,
-    now: datetime,
-) -> tuple[State, Cause, set[str]]:
-    """Apply the rules in their order: the first that holds gives the state."""
-    if heard.revoking and not stands:
-        return State.REVOKED, Cause.WITHDRAWN, heard.revoking
-    if trusted := heard.revoking & policy.revokers:
-        return State.REVOKED, Cause.REVOKER, trusted
-    turned = {key for key in heard.revoking if policy.principal(key) in counted}
-    turned_principals = {policy.principal(key) for key in turned}
-    if len(turned_principals) >= policy.confirmations and 3 * len(turned_principals) > 2 * len(counted):
-        return State.REVOKED, Cause.QUORUM, turned
-    if last is None or len(counted) < policy.confirmations:
-        return State.CANDIDATE, Cause.UNCONFIRMED, set()
-    age = now - last
-    if age <= policy.window:
-        return State.COMMON, Cause.CONFIRMED, set()
-    if age <= 2 * policy.window:
-        return State.FADING, Cause.LAPSED, set()
-    return State.REMOVED, Cause.EXPIRED, set()

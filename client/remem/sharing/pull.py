@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, TypeAlias
 
-from remem.commons import BadAnswer, Commons, CommonsRefused, Descriptor, Entry, Listing, is_url
+from remem.commons import BLOCKED, BadAnswer, Commons, CommonsRefused, Descriptor, Entry, Listing, is_url
 from remem.errors import Unreachable
 from remem.memory import places, records, trust
 from remem.memory.home import Home
@@ -193,7 +193,11 @@ class _Pull:
                 try:
                     self._take(entry, fetched.result())
                 except (BadAnswer, CommonsRefused) as error:
-                    self._fail(entry, error.code, error.message)
+                    if error.code == BLOCKED:
+                        # A fact about that host, which would be the same tomorrow: nothing is left over by it.
+                        self.left.refused.append(LeftFile(entry.key, error.code, error.message))
+                    else:
+                        self._fail(entry, error.code, error.message)
                 except Unreachable as error:
                     self.left.interrupted = error.message
                 # Whoever may write into a folder must not be able to hide its honest files behind bad ones.

@@ -63,6 +63,7 @@ class ShownRecord:
         counts: of a confirmation, whether it counts; of any other, None.
         standing: what else there is to say of the signer: `own`, `followed`, `revoker`, `denied`, `admitted`.
         principal: who answers for the signer, by one of its keys; None for a key that does not count.
+        via: of a revoker, the commons that named it; None where the owner did.
     """
 
     key: str
@@ -76,17 +77,28 @@ class ShownRecord:
     counts: bool | None
     standing: tuple[str, ...]
     principal: str | None
+    via: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class ShownDenial:
-    """A denial of a key that says something about the lesson; `obeyed` where its signer is trusted as a revoker."""
+    """A denial of a key that says something about the lesson.
+
+    Attributes:
+        key: who signed it.
+        denied: the key that it names.
+        at: its time.
+        reason: why.
+        obeyed: whether its signer is trusted as a revoker.
+        via: of a revoker, the commons that named it; None where the owner did.
+    """
 
     key: str
     denied: str
     at: datetime | None
     reason: str
     obeyed: bool
+    via: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +157,10 @@ def show(home: Home, db: sqlite3.Connection, reference: str, *, now: datetime) -
     this = reader(db, home.signing_key().public.hex, home.config())
     reading = this.readings(db, [lesson], now)[lesson]
     roles = _roles(db, this)
+    named = {one.key: one.via for one in trust.everything(db, "revoker") if not one.declined}
     notices: list[Notice] = []
-    found = [_shown(number, record, this, roles, reading) for number, record in _lines_about(home, db, lesson, notices)]
+    lines = _lines_about(home, db, lesson, notices)
+    found = [_shown(number, record, this, roles, named, reading) for number, record in lines]
     found.sort(key=lambda record: (_ORDER.index(record.type), record.key))
     said = {(record.key, record.type) for record in found}
     return ShowReport(
@@ -156,7 +170,7 @@ def show(home: Home, db: sqlite3.Connection, reference: str, *, now: datetime) -
         local=lessons.find_lesson(db, lesson),
         records=tuple(found),
         pending=tuple(own for own in this.own.get(lesson, ()) if (own.key, own.type) not in said),
-        denials=tuple(_denials(this, {record.key for record in found})),
+        denials=tuple(_denials(this, {record.key for record in found}, named)),
         receipts=tuple(
             Receipt(key, at, dropped) for key, (at, dropped) in sorted(holdings.receipts(db, lesson).items())
         ),
@@ -186,7 +200,14 @@ def _lines_about(
                     yield number, record
 
 
-def _shown(number: int, record: AnyRecord, this: Reader, roles: dict[str, list[str]], reading: Reading) -> ShownRecord:
+def _shown(
+    number: int,
+    record: AnyRecord,
+    this: Reader,
+    roles: dict[str, list[str]],
+    named: dict[str, str | None],
+    reading: Reading,
+) -> ShownRecord:
     key = record.key.hex
     try:
         verify_record(record)
@@ -206,6 +227,7 @@ def _shown(number: int, record: AnyRecord, this: Reader, roles: dict[str, list[s
         counts=key in reading.counted if isinstance(record, Confirmation) else None,
         standing=tuple(roles.get(key, ())),
         principal=this.policy.principal(key),
+        via=named.get(key),
     )
 
 
@@ -221,11 +243,12 @@ def _roles(db: sqlite3.Connection, this: Reader) -> dict[str, list[str]]:
     return roles
 
 
-def _denials(this: Reader, keys: set[str]) -> Iterator[ShownDenial]:
+def _denials(this: Reader, keys: set[str], named: dict[str, str | None]) -> Iterator[ShownDenial]:
     for denial in sorted(this.denials, key=lambda one: (one.subject, one.key)):
         if denial.subject in keys:
             obeyed = denial.key in this.policy.revokers
-            yield ShownDenial(denial.key, denial.subject, denial.time, denial.text or "", obeyed)
+            via = named.get(denial.key)
+            yield ShownDenial(denial.key, denial.subject, denial.time, denial.text or "", obeyed, via)
 
 
 # --- one file ---

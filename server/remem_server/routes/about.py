@@ -5,17 +5,20 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import Final
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 
 from remem.protocol import RULES
-from remem_server import changes
+from remem_server import errors, metrics
 from remem_server.answers import Descriptor, Health, Limits
-from remem_server.context import commons_of
+from remem_server.context import Commons, commons_of
 from remem_server.problems import refusals
+from remem_server.readiness import check_ready
+from remem_server.watching import watch_of
 
 DESCRIPTOR_PATH: Final = "/.well-known/remem"
 HEALTH_PATH: Final = "/healthz"
 READY_PATH: Final = "/readyz"
+METRICS_PATH: Final = "/metrics"
 
 router: Final = APIRouter(tags=["about"])
 
@@ -25,11 +28,15 @@ router: Final = APIRouter(tags=["about"])
     operation_id="descriptor",
     summary="Say what this commons is",
     response_description="The description.",
-    responses=refusals(),
+    responses=refusals(stored=False),
 )
 async def descriptor(request: Request) -> Descriptor:
     """Say which versions this commons speaks, whose it is, and what it asks of who publishes or reads."""
-    commons = commons_of(request)
+    return describe(commons_of(request))
+
+
+def describe(commons: Commons) -> Descriptor:
+    """Describe a commons."""
     return Descriptor(
         protocol=[RULES.version],
         software=f"remem/{version('remem')}",
@@ -49,7 +56,7 @@ async def descriptor(request: Request) -> Descriptor:
     operation_id="health",
     summary="Say that the process runs",
     response_description="It runs.",
-    responses=refusals(),
+    responses=refusals(stored=False),
 )
 async def health() -> Health:
     """Answer, which is all that this asks."""
@@ -61,10 +68,28 @@ async def health() -> Health:
     operation_id="ready",
     summary="Say that requests can be served",
     response_description="They can.",
-    responses=refusals(),
+    responses=refusals(errors.NotReady),
 )
 def ready(request: Request) -> Health:
-    """Answer once the database does."""
-    with commons_of(request).engine.connect() as connection:
-        changes.newest(connection)
+    """Answer once the database does, and has the tables of this release."""
+    check_ready(commons_of(request).reads)
     return Health()
+
+
+@router.get(
+    METRICS_PATH,
+    operation_id="metrics",
+    summary="Read the metrics",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "The metrics of this server, in the text format of Prometheus.",
+            "content": {metrics.MEDIA_TYPE: {"schema": {"type": "string"}}},
+        },
+        **refusals(errors.TokenError),
+    },
+)
+def read_metrics(request: Request) -> Response:
+    """Tell what this server did since it began, and how much the commons holds."""
+    headers = {"Content-Type": metrics.MEDIA_TYPE, "Cache-Control": "no-store"}
+    return Response(watch_of(request).metrics.text(), headers=headers)

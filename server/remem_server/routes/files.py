@@ -15,17 +15,19 @@ from typing import Annotated, Any, Final
 from anyio import to_thread
 from fastapi import APIRouter, Path, Request, Security
 from fastapi.security import HTTPBearer
-from sqlalchemy import Engine
+from sqlalchemy import Connection
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from remem.protocol import RULES, ProtocolError, Verdict
-from remem.protocol.errors import FileSize
+from remem.protocol.errors import FileSize, show
 from remem_server import errors, store, tokens
 from remem_server.accept import Accepted, accept_file
 from remem_server.answers import Published, Skipped
-from remem_server.context import commons_of, secret_of
+from remem_server.context import Commons, commons_of, secret_of
+from remem_server.limits import BODIES_OF_A_TOKEN, BODIES_OF_AN_ADDRESS, token_name
 from remem_server.problems import refusals
+from remem_server.watching import seen_of, watch_of
 
 SUFFIX: Final = ".jsonl"
 PATH: Final = f"/commons/{{name}}{SUFFIX}"
@@ -59,11 +61,15 @@ router: Final = APIRouter(tags=["files"])
             errors.BodyIncomplete,
             errors.TokenError,
             errors.TokenBound,
+            errors.AdminToken,
+            errors.Blocked,
             errors.NameForm,
             errors.BodyTimeout,
             errors.Superseded,
             errors.CompressedBody,
             errors.NameMismatch,
+            errors.TooManyKeys,
+            errors.Busy,
             ProtocolError,
         ),
     },
@@ -81,23 +87,60 @@ router: Final = APIRouter(tags=["files"])
 async def publish(request: Request, name: Name) -> Response:
     """Replace the file of a key, if this one is newer. Nothing is stored unless all of it is accepted."""
     commons, secret = commons_of(request), secret_of(request)
+    watch, address = watch_of(request), seen_of(request).address
     _check_name(name)
+    watch.verifying.check()
     token_needed = not commons.settings.open
-    if token_needed or secret is not None:
-        await to_thread.run_sync(_check_token, commons.engine, secret, name)
-    data = await _read_body(request, commons.settings.body_seconds)
-    work = partial(accept_file, name=name, secret=secret, token_needed=token_needed, now=commons.clock())
-    return _answer(await to_thread.run_sync(work, commons.engine, data, limiter=commons.accepting))
+    check = partial(_check_sender, commons, secret, name, token_needed=token_needed)
+    token = await to_thread.run_sync(check, limiter=watch.tokens)
+    sender, at_once = address, BODIES_OF_AN_ADDRESS
+    if token is not None:
+        sender, at_once = token_name(token.id), BODIES_OF_A_TOKEN
+        await watch.limits.publish(sender)
+    with watch.bodies.one(sender, at_once):
+        try:
+            data = await _read_body(request, commons.settings.body_seconds)
+        finally:
+            await watch.limits.came(sender, seen_of(request).came)
+    await watch.limits.verify(sender, data.count(b"\n"))
+
+    def accept_it() -> Accepted:
+        with watch.metrics.verification.time():
+            return accept_file(
+                commons.engine,
+                data,
+                name=name,
+                secret=secret,
+                token_needed=token_needed,
+                now=commons.clock(),
+                when_new=partial(watch.limits.take_key, address) if token is None else None,
+            )
+
+    accepted = await watch.verifying.run(accept_it)
+    watch.metrics.accepted.labels(accepted.verdict.value).inc()
+    return _answer(accepted)
 
 
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
-        raise errors.NameForm("expected a key of 64 or an origin of 16 lower-case hex digits")
+        raise errors.NameForm(f"expected a key of 64 or an origin of 16 lower-case hex digits, got {show(name)}")
 
 
-def _check_token(engine: Engine, secret: str | None, name: str) -> None:
-    with engine.connect() as connection:
-        tokens.claim(tokens.check(connection, secret), name)
+def _check_sender(commons: Commons, secret: str | None, name: str, *, token_needed: bool) -> tokens.Token | None:
+    """Return the token of a request that may go on, None where it has none and needs none."""
+    token = None
+    with commons.engine.connect() as connection:
+        if token_needed or secret is not None:
+            token = tokens.check(connection, secret, commons.clock())
+            tokens.claim(token, name)
+        _refuse_blocked(connection, name)
+    return token
+
+
+def _refuse_blocked(connection: Connection, key: str) -> None:
+    reason = store.block_reason(connection, key)
+    if reason is not None:
+        raise errors.Blocked(key, reason)
 
 
 async def _read_body(request: Request, seconds: float) -> bytes:
@@ -155,7 +198,7 @@ _READ: Final[dict[int | str, dict[str, Any]]] = {
         "content": {MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}}},
     },
     304: {"description": "The reader has this file."},
-    **refusals(errors.TokenError, errors.NameForm, errors.FileUnknown, errors.OriginCollision),
+    **refusals(errors.TokenError, errors.NameForm, errors.FileUnknown, errors.OriginCollision, errors.Blocked),
     # Without it, the framework would document an answer of its own for a name of another form.
     "4XX": {"description": "Any other mistake of the request."},
 }
@@ -167,9 +210,10 @@ def read(request: Request, name: Name) -> Response:
     """Serve the file of a key byte for byte as it was published."""
     commons = commons_of(request)
     _check_name(name)
-    with commons.engine.connect() as connection:
+    with commons.reads.connect() as connection:
         found = store.find(connection, name)
-        if found is None:
+        if found is None or not found.held:
+            _refuse_blocked(connection, name if found is None else found.key)
             raise errors.FileUnknown(f"expected the name of a file that is held, got {name}")
         zipped = accepts_gzip(request.headers.get("accept-encoding", ""))
         etag = _etag(found.digest, zipped=zipped)

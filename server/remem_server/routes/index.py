@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from remem_server import changes, store
 from remem_server.answers import IndexEntry
-from remem_server.context import commons_of
+from remem_server.context import Commons, commons_of
 from remem_server.errors import ParameterForm, TokenError
 from remem_server.problems import refusals
 from remem_server.routes.files import matches
@@ -55,13 +55,12 @@ def index(
 ) -> Response | list[IndexEntry]:
     """List the files that are held, or those that changed since a cursor."""
     commons = commons_of(request)
-    with commons.engine.connect() as connection:
+    with commons.reads.connect() as connection:
         newest, digest = changes.newest(connection) or (0, "")
         headers = {"ETag": f'"{newest}-{digest[:16]}"', "Cache-Control": commons.revalidate}
         if matches(request.headers.get("if-none-match"), headers["ETag"]):
             return Response(None, 304, headers)
-        # A cursor from before this commons was set back to a backup says nothing about what it holds now.
-        start = since if since <= newest else 0
+        start = since if since <= newest or _was_given(commons, since) else 0
         entries = store.index(connection, start, limit + 1)
     page = entries[:limit]
     cursor = page[-1].cursor if page else start
@@ -81,3 +80,15 @@ def index(
         )
         for entry in page
     ]
+
+
+def _was_given(commons: Commons, cursor: int) -> bool:
+    """Tell whether a cursor above all that is listed here comes from a place that is not behind.
+
+    One from before the commons was set back to a backup says nothing about what it holds now.
+    """
+    if commons.reads is commons.engine:
+        return False
+    with commons.engine.connect() as connection:
+        newest, _digest = changes.newest(connection) or (0, "")
+    return cursor <= newest

@@ -8,12 +8,12 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import AfterValidator, Field
 
-from remem.protocol import KNOWN_KINDS, PublicKey, Reading, State
+from remem.protocol import KNOWN_KINDS, Denial, PublicKey, Revocation, State
 from remem.protocol.errors import show
-from remem_server import answers, errors
+from remem_server import answers, errors, reading, search
 from remem_server.context import commons_of
 from remem_server.problems import refusals
-from remem_server.reading import Said, Wanted
+from remem_server.reading import CURSOR_FORM, Cursor, Known, Said, Wanted
 
 LESSONS_MOST: Final = 500
 
@@ -32,9 +32,24 @@ def _is_hash(value: str) -> str:
     return value
 
 
+def _is_cursor(value: str) -> str:
+    try:
+        Cursor.parse(value)
+    except ValueError as error:
+        raise ValueError(f"{error}, got {show(value)}") from None
+    return value
+
+
+def _has_few_words(value: str) -> str:
+    search.query_of(value)
+    return value
+
+
 # The framework's own checks of these would be said in the words of regular expressions.
 Kind = Annotated[str, AfterValidator(_known_kind), Field(json_schema_extra={"enum": list(KNOWN_KINDS)})]
 Hash = Annotated[str, AfterValidator(_is_hash), Field(json_schema_extra={"pattern": f"^{_HASH.pattern}$"})]
+Next = Annotated[str, AfterValidator(_is_cursor), Field(json_schema_extra={"pattern": f"^{CURSOR_FORM.pattern}$"})]
+Words = Annotated[str, Field(max_length=1_000), AfterValidator(_has_few_words)]
 
 router: Final = APIRouter(tags=["lessons"])
 
@@ -42,7 +57,7 @@ router: Final = APIRouter(tags=["lessons"])
 @router.get(
     "/commons/lessons",
     operation_id="lessons",
-    summary="List lessons",
+    summary="List and search lessons",
     response_description="A page of lessons.",
     responses=refusals(errors.TokenError, errors.ParameterForm),
 )
@@ -52,21 +67,27 @@ def lessons(
     state: Annotated[State | None, Query(description="Only lessons in this state.")] = None,
     kind: Annotated[Kind | None, Query(description="Only lessons of this kind.")] = None,
     q: Annotated[
-        str | None, Query(max_length=1_000, description="Only lessons whose text holds this, in any case.")
+        Words | None,
+        Query(description=f"Only lessons that have all of these words, {search.WORDS_MOST} different ones at most."),
     ] = None,
-    cursor: Annotated[Hash, Query(description="`next` of the page before.")] = "0" * 32,
+    cursor: Annotated[Next | None, Query(description="`next` of the page before.")] = None,
     limit: Annotated[int, Query(ge=1, le=LESSONS_MOST, description="How many at once.")] = 100,
 ) -> answers.LessonPage:
-    """List only the lessons of which a publication stands, by hash; any other is there by its hash alone.
+    """List only the lessons of which a publication stands; any other is there by its hash alone.
 
-    A page may be short, even empty, and have a next.
+    Common ones come first, then those that fade, candidates, removed and revoked ones; among these, those with more
+    confirmations, and then those that were confirmed, or published, on a later day. A word is a run of letters and
+    digits, in any case; it is found whole. What has no word finds nothing.
     """
     commons = commons_of(request)
-    with commons.engine.connect() as connection:
-        page = commons.reader.page(connection, Wanted(state, kind, q), cursor, limit, commons.clock())
+    wanted = Wanted(state, kind, None if q is None else search.query_of(q))
+    after = None if cursor is None else Cursor.parse(cursor)
+    with commons.reads.connect() as connection:
+        page = reading.page(connection, wanted, after, limit, commons.clock())
     response.headers["Cache-Control"] = commons.revalidate
     return answers.LessonPage(
-        lessons=[answers.Lesson(**_fields(reading)) for reading in page.readings], next=page.after
+        lessons=[answers.Lesson(**_fields(known)) for known in page.lessons],
+        next=None if page.following is None else str(page.following),
     )
 
 
@@ -80,30 +101,20 @@ def lessons(
 def lesson(
     request: Request, response: Response, lesson: Annotated[Hash, Path(alias="hash", description="Which lesson.")]
 ) -> answers.LessonDetail:
-    """Say what this commons makes of a lesson, and by which records."""
+    """Say what this commons makes of a lesson, and by which records, 1,000 of them at most."""
     commons = commons_of(request)
-    with commons.engine.connect() as connection:
-        found = commons.reader.lesson(connection, lesson, commons.clock())
+    with commons.reads.connect() as connection:
+        found = reading.lesson(connection, lesson, commons.clock())
     if found is None:
         raise errors.LessonUnknown(f"expected the hash of a lesson that something is held about, got {lesson}")
     response.headers["Cache-Control"] = commons.revalidate
-    reading, said = found
-    return answers.LessonDetail(**_fields(reading), evidence=[_item(one) for one in said])
+    known, evidence = found
+    said = [_item(one) for one in evidence.said]
+    return answers.LessonDetail(**_fields(known), evidence=said, complete=evidence.complete)
 
 
-def _fields(reading: Reading) -> dict[str, Any]:
-    return {
-        "hash": reading.hash,
-        "kind": reading.kind,
-        "text": reading.text,
-        "state": reading.state.value,
-        "cause": reading.cause.value,
-        "why": reading.why,
-        "confirmations": reading.confirmations,
-        "unadmitted": reading.unadmitted,
-        "corroborations": reading.corroborations,
-        "last_confirmed": reading.last_confirmed,
-    }
+def _fields(known: Known) -> dict[str, Any]:
+    return {**known._asdict(), "state": known.state.value, "cause": known.cause.value}
 
 
 def _item(said: Said) -> answers.EvidenceItem:
@@ -115,8 +126,8 @@ def _item(said: Said) -> answers.EvidenceItem:
             "type": statement.type,
             "at": statement.time,
             "principal": said.principal,
-            "reason": statement.text if statement.type in ("revoke", "deny") else None,
+            "reason": statement.text if statement.type in (Revocation.type, Denial.type) else None,
             "counted": said.counted,
-            "denies": statement.subject if statement.type == "deny" else None,
+            "denies": statement.subject if statement.type == Denial.type else None,
         }
     )

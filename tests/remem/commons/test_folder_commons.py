@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from remem.commons import CommonsRefused, FolderCommons
-from remem.commons.folder import INDEX_MOST
+from remem.commons.base import INDEX_MOST
 from remem.errors import Unreachable
 from remem.protocol import RULES, Version, accept, digest_of
 from remem_testkit.files import NOW, draft_file, file, key, lesson, resealed

@@ -12,9 +12,10 @@ import pytest
 
 from remem.commons import BadAnswer, CommonsRefused, commons_at, http
 from remem.commons.answers import leads_on, read_etag
-from remem.commons.base import UNREADABLE_MOST
+from remem.commons.base import INDEX_MOST, LISTED_MOST, UNREADABLE_MOST
 from remem.commons.failures import no_connection
-from remem.commons.http import HttpCommons, Patience
+from remem.commons.http import HttpCommons
+from remem.commons.waiting import Patience
 from remem.errors import Unreachable, Usage
 from remem.protocol import RULES, Version, accept, digest_of
 from remem_testkit.files import NOW, file, key, lesson
@@ -231,7 +232,8 @@ INDEXES = {
     "no array": (b'{"key":1}', "answer_form"),
     "a nest of arrays": (b"[" * 100_000, "answer_form"),
     "a number of 10,000 digits": (b"[" + b"9" * 10_000 + b"]", "answer_form"),
-    "more than an index page may be": (b"[" + b" " * 1_048_576 + b"]", "answer_size"),
+    "more than an index may be": (b"[" + b" " * INDEX_MOST + b"]", "answer_size"),
+    "more values than an index may have": (b"[" + b"[]," * 10 * LISTED_MOST + b"[]]", "answer_size"),
 }
 
 
@@ -406,7 +408,27 @@ def test_a_host_that_only_serves_files_has_no_descriptor_and_may_have_no_cursor(
     assert listing.bookmark is None
 
 
-def test_a_place_without_an_index_is_no_commons(commons: HttpCommons) -> None:
+@pytest.mark.parametrize("missing", ["404 Not Found", "403 Forbidden"])
+def test_a_host_may_have_its_files_beside_the_index_at_its_address(
+    liar: Liar, commons: HttpCommons, missing: str
+) -> None:
+    for path in ("/.well-known/remem", "/commons/index"):
+        liar.say(path, b"<html>", missing)
+    assert commons.describe() is None
+    liar.say("/index", json.dumps([ENTRY]).encode(), ETag='"one"')
+    liar.say(f"/{NAME}.jsonl", FILE)
+    listing = commons.index(None)
+    assert listing.whole
+    assert [entry.key for entry in listing.entries] == [NAME]
+    assert commons.get(NAME) == FILE
+    liar.say("/index", b"", "304 Not Modified")
+    assert commons.index(listing.bookmark).unchanged
+
+
+@pytest.mark.parametrize("page", [None, b"<html>", b'{"key":1}'], ids=["nothing", "a page", "an object"])
+def test_a_place_without_an_index_is_no_commons(liar: Liar, commons: HttpCommons, page: bytes | None) -> None:
+    if page is not None:
+        liar.say("/index", page)
     with pytest.raises(BadAnswer) as bad:
         commons.index(None)
     assert bad.value.code == "no_commons"

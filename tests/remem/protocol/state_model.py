@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import NamedTuple
 
-from remem.protocol.state import Policy, Reading, Statement
+from remem.protocol.evidence import Policy, Statement
+from remem.protocol.state import Reading
 
 Principal = frozenset[str]
 

@@ -8,21 +8,9 @@ from typing import Final
 
 import pytest
 
+from remem.protocol.evidence import Admission, Evidence, Policy, Statement, statements
 from remem.protocol.file import accept
-from remem.protocol.state import (
-    TRANSITIONS,
-    Admission,
-    Cause,
-    Evidence,
-    Policy,
-    Reading,
-    State,
-    StateEvent,
-    Statement,
-    event_between,
-    lesson_state,
-    statements,
-)
+from remem.protocol.state import TRANSITIONS, Cause, Reading, State, StateEvent, event_between, lesson_state
 
 from . import forge
 from .forge import LAST_SEAL, NOW, without

@@ -11,20 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remem.protocol.canonical import JSON
+from remem.protocol.evidence import Evidence, Policy, Statement, statements
 from remem.protocol.file import OriginFile, accept
 from remem.protocol.keys import SigningKey
-from remem.protocol.state import (
-    TRANSITIONS,
-    Cause,
-    Evidence,
-    Policy,
-    State,
-    StateEvent,
-    Statement,
-    event_between,
-    lesson_state,
-    statements,
-)
+from remem.protocol.state import TRANSITIONS, Cause, State, StateEvent, event_between, lesson_state
 from remem.protocol.times import format_time
 
 from . import forge

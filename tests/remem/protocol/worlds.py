@@ -8,7 +8,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
-from remem.protocol.state import Admission, Evidence, Policy, Reading, Statement, lesson_state
+from remem.protocol.evidence import Admission, Evidence, Policy, Statement
+from remem.protocol.state import Reading, lesson_state
 from remem.protocol.text import lesson_hash
 
 from .forge import NOW

@@ -29,7 +29,8 @@ PATIENT = 3_600
 PROGRAM = f"""
 import os, signal, sys
 from pathlib import Path
-from remem.commons.http import HttpCommons, Patience
+from remem.commons.http import HttpCommons
+from remem.commons.waiting import Patience
 from remem.sharing.pull import pull
 from remem.sharing.share import share
 from remem_testkit.memories import MACHINE, Memory

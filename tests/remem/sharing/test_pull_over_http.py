@@ -247,7 +247,7 @@ LIES = {
     "a file that is too long": (LONG, "answer_size"),
     "a redirect": (answer(b"", "302 Found", {"Location": "/commons/index"}), "redirect"),
     "no file": (answer(b"", "404 Not Found"), "file_unknown"),
-    "a file that is gone": (answer(b'{"code":"blocked"}', "410 Gone"), "blocked"),
+    "a file that is gone": (answer(b"", "410 Gone"), "http_410"),
     "an older file than is listed": (answer(OTHER), "older_file"),
 }
 
@@ -268,6 +268,18 @@ def test_a_lie_about_one_file_costs_that_file_and_is_asked_for_again(
     assert [taken.key for taken in report.taken] == [A.public.hex]
     assert report.complete
     assert reader.held_files() == {f"{name}.jsonl": data for name, data in DATA.items()}
+
+
+def test_a_file_that_its_host_blocks_is_a_fact_and_not_asked_for_again(reader: Memory, liar: Liar) -> None:
+    path = f"/commons/{A.public.hex}.jsonl"
+    liar.say(path, b'{"code":"blocked","detail":"it is spam"}', "410 Gone")
+    report = reader.pull(liar.url)
+    assert [(one.name, one.code) for one in report.refused] == [(A.public.hex, "blocked")]
+    assert "it is spam" in report.refused[0].detail
+    assert {taken.key for taken in report.taken} == {B.public.hex, C.public.hex}
+    assert report.complete
+    # No other place is kept from giving it.
+    assert places.refusals(reader.db) == {}
 
 
 def test_a_digest_that_is_listed_wrong_keeps_no_good_file_out(reader: Memory, liar: Liar) -> None:

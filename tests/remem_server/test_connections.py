@@ -1,0 +1,169 @@
+"""Connections: who has one, who makes room, and whose is ended."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from datetime import timedelta
+from functools import partial
+from itertools import cycle
+
+import httpx
+import pytest
+
+from remem_server import serving
+from remem_server.connections import Connections
+from remem_testkit.files import full_file, key
+from remem_testkit.server import HandClock, ServedCommons
+from remem_testkit.wire import connected, read_head
+
+pytestmark = pytest.mark.any_database
+
+Ask = Callable[..., httpx.Client]
+Start = Callable[..., ServedCommons]
+Connect = Callable[[ServedCommons, str], socket.socket]
+
+MOST = 8
+SHARE = MOST // 4
+STRANGERS = [f"127.0.0.{number}" for number in range(10, 10 + MOST // SHARE)]
+ME = key(1)
+PATH = f"/commons/{ME.public.hex}.jsonl"
+ASKED = b"GET /healthz HTTP/1.1\r\nHost: commons\r\n\r\n"
+BEGUN = f"PUT {PATH} HTTP/1.1\r\nHost: commons\r\nContent-Length: 100\r\n\r\n".encode()
+
+
+@pytest.fixture
+def connect() -> Iterator[Connect]:
+    """Return a function that connects to a commons from an address of loopback."""
+    with ExitStack() as stack:
+        yield lambda commons, source: stack.enter_context(connected(commons.url, source))
+
+
+def is_ended(opened: socket.socket) -> bool:
+    with suppress(ConnectionError):
+        return opened.recv(65_536) == b""
+    return True
+
+
+def asked(opened: socket.socket) -> bytes:
+    """Ask whether the commons is well, and return the answer's head; none where nobody answers."""
+    with suppress(ConnectionError):
+        opened.sendall(ASKED)
+        return read_head(opened)
+    return b""
+
+
+def test_who_has_waited_longest_makes_room(start: Start, connect: Connect) -> None:
+    commons = start(connections=MOST)
+    idle = [connect(commons, address) for address in STRANGERS * SHARE]
+    assert asked(connect(commons, "127.0.0.1")).startswith(b"HTTP/1.1 200 ")
+    assert is_ended(idle[0])
+    assert asked(idle[-1]).startswith(b"HTTP/1.1 200 ")
+
+
+def test_no_number_of_idle_connections_keeps_anyone_out(start: Start, connect: Connect) -> None:
+    commons = start(connections=MOST)
+    sources = cycle(f"127.0.1.{number}" for number in range(1, 200))
+    for _ in range(20):
+        for _ in range(MOST):
+            connect(commons, next(sources))
+        assert asked(connect(commons, "127.0.0.1")).startswith(b"HTTP/1.1 200 ")
+
+
+def test_where_nobody_can_make_room_some_are_told_and_the_rest_is_closed(start: Start, connect: Connect) -> None:
+    commons = start(connections=MOST, open=True)
+    for address in STRANGERS * SHARE:
+        connect(commons, address).sendall(BEGUN)
+    # Until the commons has read the heads, these make room too.
+    while (heard := asked(connect(commons, "127.0.0.1"))).startswith(b"HTTP/1.1 200 "):
+        pass
+    assert heard.startswith(b"HTTP/1.1 503 ")
+
+
+def test_an_address_has_its_share(start: Start, connect: Connect) -> None:
+    commons = start(connections=MOST)
+    kept = [connect(commons, STRANGERS[0]) for _ in range(SHARE)]
+    assert is_ended(connect(commons, STRANGERS[0]))
+    assert asked(connect(commons, STRANGERS[1])).startswith(b"HTTP/1.1 200 ")
+    kept.pop().close()
+    while not asked(connect(commons, STRANGERS[0])):
+        pass
+
+
+def test_a_proxy_has_no_share(start: Start, connect: Connect) -> None:
+    commons = start(connections=MOST, proxies=("127.0.0.0/28",))
+    kept = [connect(commons, STRANGERS[0]) for _ in range(MOST)]
+    assert [asked(one)[:13] for one in kept] == [b"HTTP/1.1 200 "] * MOST
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"), [(BEGUN, b"401"), (b"no HTTP at all\r\n\r\n", b"400")], ids=["refused", "no HTTP"]
+)
+def test_who_is_refused_too_often_is_told_and_who_goes_on_is_not_heard_for_a_minute_and_others_are(
+    start: Start, connect: Connect, sent: bytes, status: bytes
+) -> None:
+    commons = start(refusals_per_minute=1)
+    assert isinstance(commons.clock, HandClock)
+    opened = connect(commons, STRANGERS[0])
+    opened.sendall(sent)
+    assert read_head(opened).split()[1] == status
+    for _ in range(9):
+        told = asked(connect(commons, STRANGERS[0]))
+        assert told.startswith(b"HTTP/1.1 429 ")
+        assert b"\r\nconnection: close\r\n" in told.lower()
+        assert b"\r\nretry-after: 60\r\n" in told.lower()
+    assert is_ended(connect(commons, STRANGERS[0]))
+    assert asked(connect(commons, STRANGERS[1])).startswith(b"HTTP/1.1 200 ")
+    commons.clock.advance(timedelta(minutes=1))
+    assert asked(connect(commons, STRANGERS[0])).startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_connection_that_was_heard_before_is_told_and_ended(start: Start, connect: Connect) -> None:
+    commons = start(refusals_per_minute=5)
+    opened = connect(commons, STRANGERS[0])
+    for _ in range(5):
+        opened.sendall(b"DELETE /healthz HTTP/1.1\r\nHost: commons\r\n\r\n")
+        assert read_head(opened).split()[1] == b"405"
+    heard = asked(opened)
+    assert heard.startswith(b"HTTP/1.1 429 ")
+    assert b"\r\nconnection: close\r\n" in heard.lower()
+
+
+def test_who_asks_for_another_protocol_is_answered_in_this_one_and_not_written_down(
+    commons: ServedCommons, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    opened = connect(commons, STRANGERS[0])
+    with caplog.at_level(logging.WARNING):
+        for protocol in (b"websocket", b"h2c"):
+            opened.sendall(ASKED[:-2] + b"Connection: upgrade\r\nUpgrade: " + protocol + b"\r\n\r\n")
+            assert read_head(opened).startswith(b"HTTP/1.1 200 ")
+    assert caplog.records == []
+
+
+def test_an_answer_that_nobody_takes_ends_the_connection(start: Start, connect: Connect, ask: Ask) -> None:
+    leave_unread(start(open=True, answer_seconds=0.5), connect, ask)
+
+
+def test_where_too_much_waits_to_be_taken_who_has_most_of_it_goes_first(
+    start: Start, connect: Connect, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "Connections", partial(Connections, unread_bytes=50_000))
+    leave_unread(start(open=True), connect, ask)
+
+
+def leave_unread(commons: ServedCommons, connect: Connect, ask: Ask) -> None:
+    """Ask for more than all buffers between the two hold, take nothing, and see the connection end."""
+    client = ask(commons)
+    assert client.put(PATH, content=full_file(ME)).status_code == 201
+    many = f"GET {PATH} HTTP/1.1\r\nHost: commons\r\n\r\n".encode() * 100
+    connect(commons, STRANGERS[0]).sendall(many)
+    for _ in range(300):
+        if 'remem_connections_ended_total{why="unread"} 1.0' in client.get("/metrics").text:
+            break
+        threading.Event().wait(0.1)
+    else:
+        pytest.fail("the connection is still there")
+    assert client.get(PATH).status_code == 200
