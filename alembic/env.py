@@ -1,4 +1,4 @@
-"""How alembic reaches the database: over the connection that `remem_server.migrate` hands it, or from the settings.
+"""How alembic reaches the database: over the connection of a migration, or from the settings.
 
 The command line (`alembic check`, `alembic revision --autogenerate`) takes the database from the environment, as the
 server does.
@@ -9,9 +9,9 @@ from typing import Any
 from alembic import context
 from sqlalchemy import Connection
 
-from remem_server.database import open_database, writing
+from remem_server.database.engine import open_database, writing
+from remem_server.database.tables import metadata
 from remem_server.settings import Settings
-from remem_server.tables import metadata
 
 # What one of the two databases has of its own, made by hand in a migration: the full-text table of SQLite with the
 # tables that it keeps itself in, and the index of PostgreSQL.

@@ -18,6 +18,11 @@ settings.register_profile("ci", max_examples=200, deadline=None, derandomize=Tru
 settings.load_profile("ci" if os.environ.get("CI") else "quick")
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Run twice as many tests at once as there are processors: most of them wait for a disk, or for a process."""
+    return 2 * (os.cpu_count() or 1)
+
+
 @pytest.fixture(scope="session")
 def shared_dir() -> Path:
     """Return the folder of shared test material, or skip the test where it is absent."""

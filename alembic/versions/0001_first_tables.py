@@ -15,7 +15,6 @@ def name_of(length: int) -> sa.types.TypeEngine[str]:
     return sa.String(length).with_variant(postgresql.VARCHAR(length, collation="C"), "postgresql")
 
 
-
 def upgrade() -> None:
     meta = op.create_table(
         "meta",

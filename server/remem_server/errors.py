@@ -1,6 +1,6 @@
 """What the commons refuses, beside the bytes that break the protocol: one class a reason, one stable code a class.
 
-The codes are those of PROTOCOL.md, section 12. `problems.py` gives each its status over HTTP.
+The codes are those of PROTOCOL.md, section 12. `web/problems.py` gives each its status over HTTP.
 """
 
 from __future__ import annotations

@@ -19,11 +19,11 @@ from starlette.responses import Response
 
 from bench.table import Bound, medians, report
 from remem.protocol import digest_of
-from remem_server.accept import accept_file
-from remem_server.app import create_app
-from remem_server.serving import listen, make_server, run, url_of
+from remem_server.database.tables import meta
+from remem_server.files.accept import accept_file
 from remem_server.settings import system_clock
-from remem_server.tables import meta
+from remem_server.web.app import create_app
+from remem_server.web.serving import listen, make_server, run, url_of
 from remem_testkit.files import NOW, full_file, key
 from remem_testkit.server import prepared
 

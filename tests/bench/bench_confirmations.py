@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.table import Bound, report
 from remem.protocol import lesson_hash
-from remem_server.database import open_sqlite
+from remem_server.database.engine import open_sqlite
 from remem_testkit.files import confirmation, file, key, lesson, sentence
 from remem_testkit.server import new_token, spawn
 

@@ -24,7 +24,7 @@ from remem.commons import commons_at
 from remem.memory.home import Home
 from remem.sharing.pull import pull
 from remem.sharing.reports import PullReport
-from remem_server.accept import accept_file
+from remem_server.files.accept import accept_file
 from remem_testkit.files import file, key, lesson, sentence
 from remem_testkit.server import prepared, spawn
 

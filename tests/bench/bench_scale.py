@@ -28,14 +28,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.asking import Asker, asking, get, put
 from bench.table import Bound, medians, report
-from remem_server import tallies
-from remem_server.audit import audit
-from remem_server.context import Commons
-from remem_server.database import writing
-from remem_server.lesson_rows import read_rows
-from remem_server.policy import policy_of
+from remem_server.database.engine import writing
+from remem_server.database.tables import files, tokens
+from remem_server.lessons import tallies
+from remem_server.lessons.policy import policy_of
+from remem_server.lessons.rows import read_rows
+from remem_server.opening.context import Commons
 from remem_server.settings import system_clock
-from remem_server.tables import files, tokens
+from remem_server.upkeep.audit import audit
 from remem_testkit import crowd
 from remem_testkit.crowd import UNLIMITED, Crowd, fill
 from remem_testkit.postgres import DATABASES, start_postgres

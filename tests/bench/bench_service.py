@@ -31,11 +31,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench.asking import Answer, connect, get, put
 from bench.table import Bound, medians, report
 from remem.protocol import digest_of
-from remem_server.app import create_app
-from remem_server.database import writing
-from remem_server.serving import listen, make_server, run, url_of
+from remem_server.database.engine import writing
+from remem_server.database.tables import tokens
 from remem_server.settings import system_clock
-from remem_server.tables import tokens
+from remem_server.web.app import create_app
+from remem_server.web.serving import listen, make_server, run, url_of
 from remem_testkit import crowd
 from remem_testkit.crowd import UNLIMITED, Crowd, fill
 from remem_testkit.files import file, lesson

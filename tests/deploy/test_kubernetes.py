@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]  # it has no types of its own
 
-from remem_server.serving import _GRACE_SECONDS
 from remem_server.settings import Settings
+from remem_server.web.serving import _GRACE_SECONDS
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "kubernetes"
 

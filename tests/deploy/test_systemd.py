@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from remem_server.serving import _GRACE_SECONDS
 from remem_server.settings import Settings
+from remem_server.web.serving import _GRACE_SECONDS
 from remem_testkit.fronts import replaced
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "systemd"

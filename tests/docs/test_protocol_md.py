@@ -188,9 +188,9 @@ def test_the_judgement_codes_are_those_of_the_package() -> None:
 
 
 def test_the_http_codes_are_those_of_the_server() -> None:
-    pytest.importorskip("remem_server.problems", reason="the server is not installed")
+    pytest.importorskip("remem_server.web.problems", reason="the server is not installed")
     errors = importlib.import_module("remem_server.errors")
-    status_of = importlib.import_module("remem_server.problems").status_of
+    status_of = importlib.import_module("remem_server.web.problems").status_of
     kinds = [kind for kind in subclasses(errors.CommonsError) if "code" in vars(kind)]
     written = {code(row[0]): int(row[1]) for row in rows(section("HTTP", 3))}
     assert written == {vars(kind)["code"]: int(status_of(kind)) for kind in kinds}

@@ -24,9 +24,9 @@ from sqlalchemy import Engine
 
 from remem.cli.run import run
 from remem_server import answers
-from remem_server.app import create_app
 from remem_server.commands.common import PROGRAM
 from remem_server.commands.main import app
+from remem_server.web.app import create_app
 from remem_testkit.command import Ended, Remem
 from remem_testkit.postgres import DATABASES, fresh_database
 from remem_testkit.server import HandClock, ServedCommons, prepared, serve

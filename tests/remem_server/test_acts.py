@@ -16,12 +16,14 @@ from remem.protocol import RULES, OriginFile, SigningKey, accept, lesson_hash
 from remem.protocol.canonical import JSON
 from remem.protocol.errors import UnsealedLine
 from remem.protocol.times import unix_seconds
-from remem_server import acts, journal, own_file, store, tables
-from remem_server.accept import accept_file
-from remem_server.audit import audit
-from remem_server.database import is_postgres, writing
+from remem_server.database import tables
+from remem_server.database.engine import is_postgres, writing
 from remem_server.errors import Internal, KeyRetired, OlderFile, OperatorFileFull, OperatorKey, ParameterForm
-from remem_server.own_file import ROOM_FOR_DENIALS, Act, Word, revised, united
+from remem_server.files import journal, store
+from remem_server.files.accept import accept_file
+from remem_server.operator import acts, own_file
+from remem_server.operator.own_file import ROOM_FOR_DENIALS, Act, Word, revised, united
+from remem_server.upkeep.audit import audit
 from remem_testkit.files import NOW, confirmation, denial, draft_file, file, key, lesson, revocation, sentence
 from remem_testkit.server import HandClock, ServedCommons
 

@@ -15,9 +15,11 @@ from sqlalchemy import update
 
 from remem.protocol import RULES, lesson_hash
 from remem.protocol.times import unix_seconds
-from remem_server import acts, journal, tables, tokens
-from remem_server.database import writing
-from remem_server.routes.admin import BODY_MOST, _check
+from remem_server.database import tables
+from remem_server.database.engine import writing
+from remem_server.files import journal, tokens
+from remem_server.operator import acts
+from remem_server.web.routes.admin import BODY_MOST, _check
 from remem_testkit.files import NOW, draft_file, file, key, lesson, revocation, sentence
 from remem_testkit.server import HandClock, ServedCommons
 
@@ -87,7 +89,7 @@ def test_a_token_that_ends_while_a_body_is_on_its_way_does_nothing_any_more(
         let_in.set()
         return found
 
-    monkeypatch.setattr("remem_server.routes.admin._check", check)
+    monkeypatch.setattr("remem_server.web.routes.admin._check", check)
     stolen = admin_token(commons, label="stolen", expires=NOW + timedelta(hours=1))
     spare = ask(commons, commons.token())
     bodies = {"revoke": lesson_body(), "unrevoke": lesson_body(), "tokens": {"admin": True}, "tokens/1/revoke": {}}

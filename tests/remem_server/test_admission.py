@@ -11,10 +11,11 @@ import httpx
 import pytest
 from sqlalchemy import Engine, select
 
-from remem_server import tables, tokens
-from remem_server.accept import accept_file
-from remem_server.database import writing
+from remem_server.database import tables
+from remem_server.database.engine import writing
 from remem_server.errors import ParameterForm
+from remem_server.files import tokens
+from remem_server.files.accept import accept_file
 from remem_testkit.files import NOW, draft_file, file, key, lesson, sentence
 from remem_testkit.server import ServedCommons
 

@@ -28,11 +28,13 @@ from remem.protocol import (
     lesson_state,
     newest,
 )
-from remem_server import reading, tables, tallies, tokens
-from remem_server.accept import accept_file
-from remem_server.database import writing
-from remem_server.policy import CountingPolicy
-from remem_server.reading import SEGMENTS, Known, Wanted
+from remem_server.database import tables
+from remem_server.database.engine import writing
+from remem_server.files import tokens
+from remem_server.files.accept import accept_file
+from remem_server.lessons import reading, tallies
+from remem_server.lessons.policy import CountingPolicy
+from remem_server.lessons.reading import SEGMENTS, Known, Wanted
 from remem_testkit.files import NOW, confirmation, denial, draft_file, file, key, lesson, revocation, sentence
 from remem_testkit.server import new_token, verify_everything_stored
 

@@ -13,12 +13,13 @@ from typing import Any, Final
 import pytest
 from sqlalchemy import Connection, delete, insert, select, text, update
 
-from remem_server import backups, tables
-from remem_server.audit import audit, audit_moment
 from remem_server.commands.common import PROGRAM
-from remem_server.context import Commons
-from remem_server.database import DATABASE_NAME, is_postgres, writing
-from remem_server.findings import Finding
+from remem_server.database import tables
+from remem_server.database.engine import DATABASE_NAME, is_postgres, writing
+from remem_server.opening.context import Commons
+from remem_server.upkeep import backups
+from remem_server.upkeep.audit import audit, audit_moment
+from remem_server.upkeep.findings import Finding
 from remem_testkit.command import Remem
 from remem_testkit.files import NOW, file, key, lesson, revocation, sentence
 from remem_testkit.filled import (

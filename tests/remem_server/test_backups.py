@@ -15,12 +15,13 @@ import pytest
 from sqlalchemy import select, update
 
 from remem.errors import RememError
-from remem_server import backups, tables
-from remem_server.audit import audit
 from remem_server.commands.common import PROGRAM
-from remem_server.context import Commons
-from remem_server.database import DATABASE_NAME, is_postgres, writing
-from remem_server.node import KEY_NAME
+from remem_server.database import tables
+from remem_server.database.engine import DATABASE_NAME, is_postgres, writing
+from remem_server.opening.context import Commons
+from remem_server.opening.node import KEY_NAME
+from remem_server.upkeep import backups
+from remem_server.upkeep.audit import audit
 from remem_testkit.command import Remem
 from remem_testkit.files import NOW, file, key, lesson, sentence
 from remem_testkit.filled import fill, filled_commons, put
@@ -199,7 +200,7 @@ def test_a_recount_that_was_cut_short_is_seen_by_the_next_start(
 
     with writing(kept.engine) as connection:
         connection.execute(update(tables.lessons).values(standing=9))
-    monkeypatch.setattr("remem_server.tallies.hashes_after", stop)
+    monkeypatch.setattr("remem_server.lessons.tallies.hashes_after", stop)
     with pytest.raises(KeyboardInterrupt):
         backups.recount(kept.engine, AT)
     monkeypatch.undo()

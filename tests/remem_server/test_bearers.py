@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, select
 
-from remem_server.bearers import bearer_of
-from remem_server.context import Commons
-from remem_server.database import writing
+from remem_server.database.engine import writing
+from remem_server.database.tables import tokens
 from remem_server.errors import TokenUnknown
-from remem_server.tables import tokens
-from remem_server.uses import Uses
+from remem_server.opening.context import Commons
+from remem_server.web.bearers import bearer_of
+from remem_server.web.uses import Uses
 from remem_testkit.server import HandClock, ServedCommons
 
 Start = Callable[..., ServedCommons]

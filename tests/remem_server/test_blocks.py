@@ -10,9 +10,11 @@ from sqlalchemy import func, select
 
 from remem.protocol import State, digest_of, lesson_hash
 from remem.protocol.times import unix_seconds
-from remem_server import acts, store, tables
-from remem_server.audit import audit
+from remem_server.database import tables
 from remem_server.errors import OperatorKey, ParameterForm
+from remem_server.files import store
+from remem_server.operator import acts
+from remem_server.upkeep.audit import audit
 from remem_testkit.files import NOW, confirmation, file, key, lesson, sentence
 from remem_testkit.server import ServedCommons
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from remem.protocol import RULES
-from remem_server.accept import accept_file
+from remem_server.files.accept import accept_file
 from remem_testkit.files import NOW, file, full_file, key, lesson, sentence
 from remem_testkit.server import ServedCommons, verify_everything_stored
 from remem_testkit.wire import connected, read_head

@@ -11,7 +11,8 @@ import httpx
 import pytest
 
 from remem.protocol import accept, digest_of
-from remem_server import changes, database
+from remem_server.database import changes
+from remem_server.database import engine as database
 from remem_testkit.files import NOW, confirmation, draft_file, file, key, lesson, sentence
 from remem_testkit.server import ServedCommons, verify_everything_stored
 

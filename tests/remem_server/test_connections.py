@@ -14,8 +14,8 @@ from itertools import cycle
 import httpx
 import pytest
 
-from remem_server import serving
-from remem_server.connections import Connections
+from remem_server.web import serving
+from remem_server.web.connections import Connections
 from remem_testkit.files import full_file, key
 from remem_testkit.server import HandClock, ServedCommons
 from remem_testkit.wire import connected, read_head

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, create_engine, make_url, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from remem_server.database import is_unavailable, why_of
+from remem_server.database.engine import is_unavailable, why_of
 from remem_testkit.files import file, key
 from remem_testkit.server import ServedCommons
 

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from remem.protocol import ProtocolError
-from remem_server import errors, problems
-from remem_server.app import create_app
-from remem_server.routes.about import DESCRIPTOR_PATH, HEALTH_PATH
+from remem_server import errors
+from remem_server.opening.description import DESCRIPTOR_PATH
+from remem_server.web import problems
+from remem_server.web.app import create_app
+from remem_server.web.routes.about import HEALTH_PATH
 from remem_testkit.server import prepared
 
 pytestmark = pytest.mark.any_database

@@ -21,11 +21,13 @@ from fastapi import FastAPI
 from sqlalchemy import text, update
 
 from remem.protocol import RULES, SigningKey, lesson_hash
-from remem_server import serving, tables, tokens
-from remem_server.accept import Accepted, accept_file
-from remem_server.app import create_app
-from remem_server.database import DATABASE_NAME, writing
-from remem_server.routes import files
+from remem_server.database import tables
+from remem_server.database.engine import DATABASE_NAME, writing
+from remem_server.files import tokens
+from remem_server.files.accept import Accepted, accept_file
+from remem_server.web import serving
+from remem_server.web.app import create_app
+from remem_server.web.routes import files
 from remem_testkit import server as testkit_server
 from remem_testkit.breaking import answer_to_a_disconnect, answer_to_half_a_body, broken_files
 from remem_testkit.crashes import NO_LIMITS

@@ -18,12 +18,14 @@ from sqlalchemy import select, update
 from remem.commons.folder import stage_file
 from remem.memory import trust
 from remem.protocol import RULES, State
-from remem_server import acts, exports, tables
-from remem_server.audit import audit
 from remem_server.commands.common import PROGRAM
-from remem_server.context import Commons
-from remem_server.database import writing
-from remem_server.exports import Exported, Imported, export_files, import_files
+from remem_server.database import tables
+from remem_server.database.engine import writing
+from remem_server.opening.context import Commons
+from remem_server.operator import acts
+from remem_server.upkeep import exports
+from remem_server.upkeep.audit import audit
+from remem_server.upkeep.exports import Exported, Imported, export_files, import_files
 from remem_testkit.command import Remem
 from remem_testkit.files import NOW, draft_file, file, key, lesson, sentence
 from remem_testkit.filled import AUTHOR, BLOCKED, DENIED, KNOWN, POISONED, READERS, fill, filled_commons, put

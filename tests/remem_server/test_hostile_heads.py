@@ -13,8 +13,8 @@ import pytest
 from starlette.requests import Request
 
 from remem.protocol.errors import FileSize
-from remem_server.connections import HEAD_BYTES
-from remem_server.routes.files import _read_body, matches
+from remem_server.web.connections import HEAD_BYTES
+from remem_server.web.routes.files import _read_body, matches
 from remem_testkit.files import file, key, lesson, sentence
 from remem_testkit.server import ServedCommons
 from remem_testkit.wire import connected

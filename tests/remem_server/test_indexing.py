@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from remem.protocol import digest_of
-from remem_server import tokens
-from remem_server.database import writing
+from remem_server.database.engine import writing
+from remem_server.files import tokens
 from remem_testkit.files import NOW, draft_file, file, key, lesson, sentence
 from remem_testkit.server import HandClock, ServedCommons
 

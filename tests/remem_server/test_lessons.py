@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from remem.protocol import lesson_hash
-from remem_server.node import load_key
+from remem_server.opening.node import load_key
 from remem_testkit.files import NOW, confirmation, denial, draft_file, file, key, lesson, revocation, sentence
 from remem_testkit.server import HandClock, ServedCommons
 
@@ -169,7 +169,7 @@ def test_many_that_repeat_a_sentence_hide_nothing_that_speaks_against_it(
     here.say(9, denial(key(2).public.hex), denial(key(7).public.hex))
     types = ["revoke", "deny", "lesson", "lesson", "lesson", "lesson", "confirm"]
     assert [item["type"] for item in here.read(subject(1))["evidence"]] == types
-    monkeypatch.setattr("remem_server.reading.EVIDENCE_MOST", 3)
+    monkeypatch.setattr("remem_server.lessons.reading.EVIDENCE_MOST", 3)
     assert [item["type"] for item in here.read(subject(1))["evidence"]] == types[:3]
 
 
@@ -332,7 +332,7 @@ def test_of_much_evidence_the_first_is_shown_and_all_is_counted(
     for number in (2, 3, 4, 5):
         here.say(number, confirmation(subject(1)))
     whole = here.read(subject(1))
-    monkeypatch.setattr("remem_server.reading.EVIDENCE_MOST", 3)
+    monkeypatch.setattr("remem_server.lessons.reading.EVIDENCE_MOST", 3)
     said = here.read(subject(1))
     assert (whole["complete"], said["complete"]) == (True, False)
     assert said["evidence"] == whole["evidence"][:3]
@@ -348,8 +348,8 @@ def test_of_many_who_revoke_a_lesson_some_are_named(here: Publisher) -> None:
 
 
 def _revoke(commons: ServedCommons, number: int) -> None:
-    from remem_server import tokens
-    from remem_server.database import writing
+    from remem_server.database.engine import writing
+    from remem_server.files import tokens
 
     with writing(commons.engine) as connection:
         assert tokens.revoke(connection, number, NOW)

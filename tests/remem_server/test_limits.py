@@ -11,12 +11,12 @@ import httpx
 import pytest
 from sqlalchemy import Engine, create_engine, select
 
-from remem_server import counters
-from remem_server.counters import Charge, Counters
-from remem_server.database import Database, writing
-from remem_server.limits import MUCH, QUERY_BYTES, QUERY_FIELDS, Limits, Turns
+from remem_server.database.engine import Database, writing
+from remem_server.database.tables import counters as table
 from remem_server.settings import Settings
-from remem_server.tables import counters as table
+from remem_server.web import counters
+from remem_server.web.counters import Charge, Counters
+from remem_server.web.limits import MUCH, QUERY_BYTES, QUERY_FIELDS, Limits, Turns
 from remem_testkit.files import file, full_file, key, lesson, sentence
 from remem_testkit.server import HandClock, ServedCommons
 from remem_testkit.wire import connected, read_head

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from remem_server.serving import url_for_others, url_of
+from remem_server.web.serving import url_for_others, url_of
 
 pytestmark = pytest.mark.any_database
 

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from remem_server.logs import Log, _Seldom, open_log
+from remem_server.web.logs import Log, _Seldom, open_log
 from remem_testkit.files import file, key, lesson
 from remem_testkit.server import ServedCommons, spawn
 from remem_testkit.wire import connected
@@ -110,7 +110,7 @@ def test_an_error_of_our_own_is_a_line_too(
     def fail(*_arguments: object) -> None:
         raise RuntimeError("a fault")
 
-    monkeypatch.setattr("remem_server.store.index", fail)
+    monkeypatch.setattr("remem_server.files.store.index", fail)
     assert ask(commons).get("/commons/index").status_code == 500
     (line,) = lines(written, 1)
     assert (line["route"], line["status"], line["code"]) == ("/commons/index", 500, "internal")

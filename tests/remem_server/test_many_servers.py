@@ -18,9 +18,9 @@ import httpx
 import pytest
 
 from remem.protocol import SigningKey, accept
-from remem_server.audit import audit
-from remem_server.node import KEY_NAME, load_key
+from remem_server.opening.node import KEY_NAME, load_key
 from remem_server.settings import system_clock
+from remem_server.upkeep.audit import audit
 from remem_testkit.crowd import UNLIMITED
 from remem_testkit.files import NOW, confirmation, file, key, lesson, sentence
 from remem_testkit.postgres import fresh_database

@@ -9,10 +9,11 @@ import pytest
 from sqlalchemy import Engine, select
 
 from remem.protocol import Verdict, digest_of
-from remem_server import changes, store, tables
-from remem_server.accept import Accepted, accept_file
-from remem_server.database import writing
+from remem_server.database import changes, tables
+from remem_server.database.engine import writing
 from remem_server.errors import Blocked
+from remem_server.files import store
+from remem_server.files.accept import Accepted, accept_file
 from remem_testkit.files import NOW, draft_file, file, key, lesson, sentence
 from remem_testkit.server import new_token, verify_everything_stored
 

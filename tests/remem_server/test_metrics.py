@@ -10,8 +10,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import Connection
 
-from remem_server.database import writing
-from remem_server.stats import lessons_by_state
+from remem_server.database.engine import writing
+from remem_server.upkeep.stats import lessons_by_state
 from remem_testkit.files import confirmation, file, full_file, key, lesson, sentence
 from remem_testkit.server import ServedCommons
 
@@ -85,7 +85,7 @@ def test_the_database_is_counted_now_and_then(
         counted.append(now)
         return lessons_by_state(connection, now)
 
-    monkeypatch.setattr("remem_server.metrics.lessons_by_state", count)
+    monkeypatch.setattr("remem_server.web.metrics.lessons_by_state", count)
     client = ask(commons)
     for _ in range(5):
         assert read(client)["remem_origins", ()] == 0
@@ -102,7 +102,7 @@ def test_who_asks_while_the_database_is_counted_gets_what_there_is(
         inside.append(read(client))
         return lessons_by_state(connection, now)
 
-    monkeypatch.setattr("remem_server.metrics.lessons_by_state", count)
+    monkeypatch.setattr("remem_server.web.metrics.lessons_by_state", count)
     assert ("remem_origins", ()) in read(ask(commons))
     # Counted once, and the one in between did not wait.
     assert [("remem_origins", ()) in found for found in inside] == [False]

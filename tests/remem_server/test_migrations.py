@@ -23,12 +23,13 @@ import remem_server
 from remem.errors import Refused, RememError
 from remem.protocol import accept
 from remem.protocol.guard import instruction
-from remem_server import migrate, tables
-from remem_server.accept import accept_file
-from remem_server.changes import next_change
-from remem_server.database import DATABASE_NAME, open_sqlite, writing
-from remem_server.judging import judge_records
-from remem_server.opening import prepared_database
+from remem_server.database import tables
+from remem_server.database.changes import next_change
+from remem_server.database.engine import DATABASE_NAME, open_sqlite, writing
+from remem_server.files.accept import accept_file
+from remem_server.files.judging import judge_records
+from remem_server.opening import migrate
+from remem_server.opening.opened import prepared_database
 from remem_testkit.files import NOW, confirmation, draft_file, file, key, lesson, sentence
 from remem_testkit.postgres import fresh_database
 from remem_testkit.server import make_settings, plain_environment, prepared, verify_everything_stored
@@ -268,12 +269,10 @@ def test_a_release_that_judges_otherwise_makes_the_statements_again(
         migrate.migrate(engine)
 
 
-def test_several_first_starts_at_once_make_one_commons(
-    tmp_path: Path, place: Callable[[str], dict[str, Any]]
-) -> None:
+def test_several_first_starts_at_once_make_one_commons(tmp_path: Path, place: Callable[[str], dict[str, Any]]) -> None:
     program = (
         "import sys; from pathlib import Path; from remem_server.commands.common import opened, settings_of;"
-        "from remem_server.acts import first_token; from remem_server.settings import system_clock;"
+        "from remem_server.operator.acts import first_token; from remem_server.settings import system_clock;"
         "settings = settings_of(data=Path(sys.argv[1]));\n"
         "with opened(settings) as commons:\n"
         "    print(first_token(commons.engine, 'a test', system_clock()) or '-', commons.key.public.hex)"

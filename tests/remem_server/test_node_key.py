@@ -12,9 +12,9 @@ import pytest
 
 from remem.errors import RememError
 from remem.protocol import SigningKey
-from remem_server import node
-from remem_server.node import KEY_NAME, load_key
-from remem_server.opening import open_commons
+from remem_server.opening import node
+from remem_server.opening.node import KEY_NAME, load_key
+from remem_server.opening.opened import open_commons
 from remem_testkit.postgres import fresh_database
 from remem_testkit.server import HandClock, make_settings
 

@@ -19,9 +19,9 @@ from remem.memory import places, trust
 from remem.protocol import Cause, State, lesson_hash
 from remem.sharing.show import show
 from remem.sharing.speak import distrust_key, trust_key
-from remem_server import acts
-from remem_server.audit import audit
-from remem_server.own_file import Act
+from remem_server.operator import acts
+from remem_server.operator.own_file import Act
+from remem_server.upkeep.audit import audit
 from remem_testkit.files import NOW, confirmation, file, key, lesson
 from remem_testkit.memories import Memory
 from remem_testkit.server import ServedCommons

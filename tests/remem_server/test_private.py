@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from remem.protocol import RULES, PublicKey
-from remem_server import tokens
-from remem_server.database import writing
-from remem_server.node import load_key
+from remem_server.database.engine import writing
+from remem_server.files import tokens
+from remem_server.opening.node import load_key
 from remem_testkit.files import NOW, file, key
 from remem_testkit.server import ServedCommons
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from remem_server.addresses import Addresses
+from remem_server.web.addresses import Addresses
 from remem_testkit.server import ServedCommons
 
 pytestmark = pytest.mark.any_database

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import select
 
 from remem.protocol import RULES, accept, digest_of, sign_record
-from remem_server import tables
+from remem_server.database import tables
 from remem_testkit.files import (
     NOW,
     confirmation,

@@ -13,9 +13,9 @@ from typing import Any
 import httpx
 import pytest
 
-from remem_server import limits
-from remem_server.accept import Accepted, accept_file
-from remem_server.routes import files
+from remem_server.files.accept import Accepted, accept_file
+from remem_server.web import limits
+from remem_server.web.routes import files
 from remem_testkit.files import NOW, file, key, lesson, sentence
 from remem_testkit.server import ServedCommons, verify_everything_stored
 from remem_testkit.wire import connected, read_head
@@ -48,7 +48,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
         assert made.go_on.wait(60)
         return accept_file(*arguments, **named)
 
-    monkeypatch.setattr("remem_server.routes.files.accept_file", waiting)
+    monkeypatch.setattr("remem_server.web.routes.files.accept_file", waiting)
     yield made
     made.go_on.set()
 

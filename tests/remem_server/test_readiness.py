@@ -7,7 +7,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from remem_server.database import writing
+from remem_server.database.engine import writing
 from remem_testkit.server import ServedCommons
 
 Ask = Callable[..., httpx.Client]

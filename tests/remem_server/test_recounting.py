@@ -11,13 +11,16 @@ from sqlalchemy import Connection, Engine, update
 from remem.protocol import (
     accept,
 )
-from remem_server import changes, lesson_rows, store, tables, tallies, tokens
-from remem_server.accept import accept_file, store_accepted
-from remem_server.database import writing
-from remem_server.judging import judge_records
-from remem_server.lesson_rows import read_rows
-from remem_server.policy import CountingPolicy, is_counted, stored_policy
-from remem_server.tables import files
+from remem_server.database import changes, tables
+from remem_server.database.engine import writing
+from remem_server.database.tables import files
+from remem_server.files import store, tokens
+from remem_server.files.accept import accept_file, store_accepted
+from remem_server.files.judging import judge_records
+from remem_server.lessons import rows as lesson_rows
+from remem_server.lessons import tallies
+from remem_server.lessons.policy import CountingPolicy, is_counted, stored_policy
+from remem_server.lessons.rows import read_rows
 from remem_testkit.counting import CLOSED, DAY, HASHES, OPEN, TEXTS, CountedCommons, empty
 from remem_testkit.files import NOW, confirmation, file, key, lesson
 

@@ -19,12 +19,13 @@ from remem.commons.http import HttpCommons
 from remem.errors import RememError, Unreachable
 from remem.protocol import RULES, OriginFile, SigningKey, accept, lesson_hash
 from remem.protocol.times import unix_seconds
-from remem_server import journal, tables
-from remem_server.accept import accept_file
-from remem_server.audit import audit
+from remem_server.database import tables
 from remem_server.errors import KeyRetired, OperatorKey, ParameterForm
-from remem_server.own_file import Act
-from remem_server.remote import ForeignSeal, Sent, say_at
+from remem_server.files import journal
+from remem_server.files.accept import accept_file
+from remem_server.operator.own_file import Act
+from remem_server.operator.remote import ForeignSeal, Sent, say_at
+from remem_server.upkeep.audit import audit
 from remem_testkit.files import NOW, denial, draft_file, file, key, lesson, revocation, sentence
 from remem_testkit.liars import lying
 from remem_testkit.server import HandClock, ServedCommons
@@ -381,7 +382,7 @@ def test_where_nothing_can_be_kept_nothing_is_sent(
     at(remote, "revoke", HASH, token)
     before = kept_by(key_file).read_bytes()
     with monkeypatch.context() as within:
-        within.setattr("remem_server.signed.os.fsync", full)
+        within.setattr("remem_server.operator.signed.os.fsync", full)
         with pytest.raises(RememError, match="no space left on device"):
             at(remote, "revoke", OTHER, token)
     assert kept_by(key_file).read_bytes() == before

@@ -17,11 +17,11 @@ from sqlalchemy import Connection, make_url
 
 from remem.errors import RememError
 from remem.protocol import lesson_hash
-from remem_server import backups
-from remem_server.audit import audit
-from remem_server.database import DATABASE_NAME
-from remem_server.node import KEY_NAME
-from remem_server.tables import counters, metadata
+from remem_server.database.engine import DATABASE_NAME
+from remem_server.database.tables import counters, metadata
+from remem_server.opening.node import KEY_NAME
+from remem_server.upkeep import backups
+from remem_server.upkeep.audit import audit
 from remem_testkit.files import NOW, file, key, lesson, sentence
 from remem_testkit.filled import fill, put
 from remem_testkit.memories import Memory

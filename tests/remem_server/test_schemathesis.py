@@ -22,9 +22,10 @@ from schemathesis.engine import events, from_schema
 from sqlalchemy import update
 
 from remem.protocol import lesson_hash
-from remem_server import tables, tokens
-from remem_server.app import create_app
-from remem_server.database import writing
+from remem_server.database import tables
+from remem_server.database.engine import writing
+from remem_server.files import tokens
+from remem_server.web.app import create_app
 from remem_testkit.crashes import NO_LIMITS
 from remem_testkit.files import NOW, confirmation, denial, draft_file, file, key, lesson, revocation, sentence
 from remem_testkit.server import ServedCommons

@@ -14,10 +14,10 @@ from sqlalchemy import Engine, event
 from remem.protocol import RULES, Policy, State
 from remem.protocol.evidence import Count
 from remem.protocol.state import rule
-from remem_server import reading, search
-from remem_server.database import is_postgres, writing
-from remem_server.lesson_rows import Row, write_rows
-from remem_server.reading import SEGMENTS, Cursor, Wanted
+from remem_server.database.engine import is_postgres, writing
+from remem_server.lessons import reading, search
+from remem_server.lessons.reading import SEGMENTS, Cursor, Wanted
+from remem_server.lessons.rows import Row, write_rows
 from remem_testkit.files import NOW
 
 DAY = timedelta(days=1)

@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import update
 
 from remem.protocol import digest_of
-from remem_server import tables
-from remem_server.routes.files import accepts_gzip, matches
+from remem_server.database import tables
+from remem_server.web.routes.files import accepts_gzip, matches
 from remem_testkit.files import NOW, file, full_file, key, lesson, sentence
 from remem_testkit.server import ServedCommons
 

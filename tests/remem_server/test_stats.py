@@ -11,10 +11,11 @@ import pytest
 from sqlalchemy import func, select, update
 
 from remem.protocol import RULES
-from remem_server import tables, tokens
-from remem_server.context import Commons
-from remem_server.database import writing
-from remem_server.stats import Stats, lessons_by_state, stats_of
+from remem_server.database import tables
+from remem_server.database.engine import writing
+from remem_server.files import tokens
+from remem_server.opening.context import Commons
+from remem_server.upkeep.stats import Stats, lessons_by_state, stats_of
 from remem_testkit.command import Remem
 from remem_testkit.files import NOW, file, key, lesson, sentence
 from remem_testkit.filled import KNOWN, filled_commons, put

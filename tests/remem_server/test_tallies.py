@@ -11,10 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, event
 
-from remem_server import said, tallies, tokens
-from remem_server.database import writing
-from remem_server.lesson_rows import read_rows
-from remem_server.policy import CountingPolicy
+from remem_server.database.engine import writing
+from remem_server.files import tokens
+from remem_server.lessons import said, tallies
+from remem_server.lessons.policy import CountingPolicy
+from remem_server.lessons.rows import read_rows
 from remem_testkit.counting import CLOSED, DAY, HASHES, OPEN, TEXTS, CountedCommons, empty
 from remem_testkit.files import NOW, confirmation, denial, key, lesson, revocation
 from remem_testkit.server import new_token

@@ -9,9 +9,9 @@ import httpx
 import pytest
 from sqlalchemy import Engine
 
-from remem_server import tokens
-from remem_server.database import writing
+from remem_server.database.engine import writing
 from remem_server.errors import AdminToken, TokenExpired, TokenRevoked
+from remem_server.files import tokens
 from remem_server.settings import system_clock
 from remem_testkit.command import Remem
 from remem_testkit.files import NOW, file, key

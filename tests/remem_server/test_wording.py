@@ -13,9 +13,9 @@ import pytest
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from remem_server import acts
-from remem_server.routes.admin import FORMS
+from remem_server.operator import acts
 from remem_server.settings import Settings
+from remem_server.web.routes.admin import FORMS
 from remem_server.wording import EXPECTED, place_of, worded
 from remem_testkit.server import ServedCommons
 

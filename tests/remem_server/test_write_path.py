@@ -14,10 +14,11 @@ from sqlalchemy import Engine, event, select
 from remem.protocol import Verdict, judge, keys, sign_record
 from remem.protocol import accept as protocol_accept
 from remem.protocol.errors import SignatureInvalid
-from remem_server import accept, judging, store, tables, tokens
-from remem_server.accept import Accepted, accept_file
-from remem_server.database import writing
-from remem_server.judging import judge_records
+from remem_server.database import tables
+from remem_server.database.engine import writing
+from remem_server.files import accept, judging, store, tokens
+from remem_server.files.accept import Accepted, accept_file
+from remem_server.files.judging import judge_records
 from remem_testkit.files import NOW, confirmation, draft_file, file, key, lesson, resealed, sentence
 from remem_testkit.server import new_token, verify_everything_stored
 

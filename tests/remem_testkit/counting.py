@@ -8,14 +8,17 @@ from typing import Any
 from sqlalchemy import Connection, Engine, select, text
 
 from remem.protocol import Admission, Evidence, Policy, Verdict, accept, lesson_hash, lesson_state
-from remem_server import changes, lesson_rows, store, tables, tallies, tokens
-from remem_server.accept import accept_file
-from remem_server.database import is_postgres, writing
+from remem_server.database import changes, tables
+from remem_server.database.engine import is_postgres, writing
+from remem_server.database.tables import files, lessons
 from remem_server.errors import TokenBound
-from remem_server.lesson_rows import read_rows
-from remem_server.policy import CountingPolicy, stored_policy
-from remem_server.search import place_of, words_of
-from remem_server.tables import files, lessons
+from remem_server.files import store, tokens
+from remem_server.files.accept import accept_file
+from remem_server.lessons import rows as lesson_rows
+from remem_server.lessons import tallies
+from remem_server.lessons.policy import CountingPolicy, stored_policy
+from remem_server.lessons.rows import read_rows
+from remem_server.lessons.search import place_of, words_of
 from remem_testkit.files import NOW, draft_file, file, key, sentence
 
 TEXTS = [sentence(number) for number in range(3)]

@@ -13,10 +13,11 @@ from typing import Final
 
 from sqlalchemy import select
 
-from remem_server import tables, tokens
-from remem_server.audit import audit
-from remem_server.context import Commons
-from remem_server.database import writing
+from remem_server.database import tables
+from remem_server.database.engine import writing
+from remem_server.files import tokens
+from remem_server.opening.context import Commons
+from remem_server.upkeep.audit import audit
 from remem_testkit.files import NOW
 from remem_testkit.load import Found, Ledger, load
 from remem_testkit.mortal import ANY_MOMENT, Doom, Mortal, mortal

@@ -24,12 +24,12 @@ from sqlalchemy import Engine, insert, select, update
 
 from remem.protocol import KNOWN_KINDS, SigningKey, accept, lesson_hash
 from remem.protocol.canonical import JSON
-from remem_server import tallies
-from remem_server.context import Commons
-from remem_server.database import is_postgres, writing
-from remem_server.judging import judge_records
-from remem_server.policy import CountingPolicy
-from remem_server.tables import contents, files, meta, statements, tokens
+from remem_server.database.engine import is_postgres, writing
+from remem_server.database.tables import contents, files, meta, statements, tokens
+from remem_server.files.judging import judge_records
+from remem_server.lessons import tallies
+from remem_server.lessons.policy import CountingPolicy
+from remem_server.opening.context import Commons
 from remem_testkit.files import confirmation, file, lesson
 
 LESSONS_EACH: Final = 5

@@ -11,10 +11,11 @@ from typing import Any
 from sqlalchemy import insert
 
 from remem.protocol import lesson_hash
-from remem_server import changes, store, tables
-from remem_server.accept import accept_file
-from remem_server.context import Commons
-from remem_server.database import writing
+from remem_server.database import changes, tables
+from remem_server.database.engine import writing
+from remem_server.files import store
+from remem_server.files.accept import accept_file
+from remem_server.opening.context import Commons
 from remem_testkit.files import NOW, confirmation, denial, draft_file, file, key, lesson, revocation, sentence
 from remem_testkit.postgres import fresh_database
 from remem_testkit.server import new_token, prepared

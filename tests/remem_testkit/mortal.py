@@ -28,10 +28,10 @@ from typing import Any, Final, Literal, NoReturn
 from sqlalchemy import Connection, Engine, event
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from remem_server.app import create_app
-from remem_server.opening import open_commons
-from remem_server.serving import listen, make_server, url_of
+from remem_server.opening.opened import open_commons
 from remem_server.settings import Clock, Settings
+from remem_server.web.app import create_app
+from remem_server.web.serving import listen, make_server, url_of
 
 BEFORE: Final = "before the transaction"
 AROUND_COMMIT: Final = ("before the commit", "during the commit", "after the commit")
@@ -45,7 +45,7 @@ _TABLE: Final = re.compile(r"\b(?:INTO|UPDATE|FROM)\s+(\w+)")
 # The one process that all others are forked from has imported these.
 _FORKING: Final = multiprocessing.get_context("forkserver")
 _FORKING.set_forkserver_preload(
-    ["httpx", "psycopg", "uvloop", "remem_server.app", "remem_server.audit", "remem_server.serving"]
+    ["httpx", "psycopg", "uvloop", "remem_server.web.app", "remem_server.upkeep.audit", "remem_server.web.serving"]
 )
 
 

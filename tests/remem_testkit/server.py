@@ -20,16 +20,17 @@ from pathlib import Path
 from sqlalchemy import Engine, select
 
 from remem.protocol import OriginFile, accept, digest_of
-from remem_server import tables, tokens
-from remem_server.app import create_app
-from remem_server.connections import ANSWER_SECONDS, CONNECTIONS_MOST, HEAD_SECONDS
-from remem_server.context import Commons
-from remem_server.database import writing
-from remem_server.judging import judge_records
-from remem_server.logs import Log
-from remem_server.opening import open_commons
-from remem_server.serving import listen, make_server, url_of
+from remem_server.database import tables
+from remem_server.database.engine import writing
+from remem_server.files import tokens
+from remem_server.files.judging import judge_records
+from remem_server.opening.context import Commons
+from remem_server.opening.opened import open_commons
 from remem_server.settings import Clock, Settings
+from remem_server.web.app import create_app
+from remem_server.web.connections import ANSWER_SECONDS, CONNECTIONS_MOST, HEAD_SECONDS
+from remem_server.web.logs import Log
+from remem_server.web.serving import listen, make_server, url_of
 from remem_testkit.files import NOW
 
 _START_SECONDS = 60

@@ -16,7 +16,6 @@ import typer
 from remem.cli.output import AsJson, emit, table
 from remem.errors import Usage
 from remem.protocol.times import format_time
-from remem_server import acts, journal
 from remem_server.commands.common import (
     PROGRAM,
     Data,
@@ -28,8 +27,10 @@ from remem_server.commands.common import (
     settings_of,
     this_person,
 )
-from remem_server.own_file import Act
-from remem_server.remote import say_at
+from remem_server.files import journal
+from remem_server.operator import acts
+from remem_server.operator.own_file import Act
+from remem_server.operator.remote import say_at
 from remem_server.settings import system_clock
 
 Hash = Annotated[str, typer.Argument(metavar="HASH", help="The lesson's hash, 32 hex digits.")]

@@ -17,12 +17,12 @@ from pydantic import ValidationError
 from sqlalchemy.exc import DatabaseError
 
 from remem.errors import Refused, RememError, Usage
-from remem_server.context import Commons
-from remem_server.database import Database, open_database, why_of
+from remem_server.database.engine import Database, open_database, why_of
 from remem_server.errors import CommonsError, NotReady, ParameterForm
-from remem_server.migrate import check_owner, has_database
-from remem_server.opening import open_commons, prepared_database
-from remem_server.readiness import check_ready
+from remem_server.opening.context import Commons
+from remem_server.opening.migrate import check_owner, has_database
+from remem_server.opening.opened import open_commons, prepared_database
+from remem_server.opening.readiness import check_ready
 from remem_server.settings import Settings
 from remem_server.wording import place_of, worded
 

@@ -10,9 +10,6 @@ import typer
 from remem.cli.output import AsJson, count, emit, plain, progress
 from remem.errors import Partly, RememError
 from remem.sharing.escape import printable
-from remem_server import audit as auditing
-from remem_server import backups, exports
-from remem_server import stats as counting
 from remem_server.commands.common import (
     PROGRAM,
     Data,
@@ -24,10 +21,13 @@ from remem_server.commands.common import (
     read_database,
     settings_of,
 )
-from remem_server.findings import Finding
-from remem_server.node import KEY_NAME, load_key
-from remem_server.opening import counting_alone
+from remem_server.opening.node import KEY_NAME, load_key
+from remem_server.opening.opened import counting_alone
 from remem_server.settings import Settings, system_clock
+from remem_server.upkeep import audit as auditing
+from remem_server.upkeep import backups, exports
+from remem_server.upkeep import stats as counting
+from remem_server.upkeep.findings import Finding
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the files.")]
 Target = Annotated[Path, typer.Argument(metavar="FILE", help="The new file; none is overwritten.")]

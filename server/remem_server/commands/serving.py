@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from remem.cli.output import AsJson, emit
-from remem_server import acts
 from remem_server.commands.common import (
     PROGRAM,
     Data,
@@ -21,7 +20,8 @@ from remem_server.commands.common import (
     settings_of,
     this_person,
 )
-from remem_server.migrate import revision_of
+from remem_server.opening.migrate import revision_of
+from remem_server.operator import acts
 from remem_server.settings import Settings, system_clock
 
 
@@ -45,9 +45,9 @@ def serve(
     ] = None,
 ) -> None:
     """Serve a commons. The first start makes its data folder, and prints a token."""
-    from remem_server import serving
-    from remem_server.app import create_app
-    from remem_server.logs import open_log
+    from remem_server.web import serving
+    from remem_server.web.app import create_app
+    from remem_server.web.logs import open_log
 
     settings = settings_of(host=host, port=port, data=data, open=open_, private=private)
     with opened(settings, serves=True) as commons:

@@ -13,7 +13,6 @@ from remem.cli.output import AsJson, emit, table
 from remem.errors import RememError, Usage
 from remem.protocol.errors import show
 from remem.protocol.times import format_time
-from remem_server import acts, tokens
 from remem_server.commands.common import (
     PROGRAM,
     Data,
@@ -28,9 +27,11 @@ from remem_server.commands.common import (
     this_person,
 )
 from remem_server.errors import TokenNumberUnknown
+from remem_server.files import tokens
+from remem_server.files.tokens import Token
 from remem_server.moments import in_utc
+from remem_server.operator import acts
 from remem_server.settings import system_clock
-from remem_server.tokens import Token
 
 app: Final = typer.Typer(
     help="Who may publish: make, list and revoke tokens.", no_args_is_help=True, rich_markup_mode=None

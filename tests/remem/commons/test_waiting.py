@@ -16,7 +16,7 @@ from remem.errors import Unreachable
 from remem.protocol import accept
 from remem.sharing.pull import pull
 from remem.sharing.share import share
-from remem_server.accept import accept_file
+from remem_server.files.accept import accept_file
 from remem_testkit.files import NOW, file, key, lesson
 from remem_testkit.liars import Liar, answer, lying
 from remem_testkit.memories import MACHINE, Memory

@@ -40,8 +40,8 @@ from remem.protocol import (
 from remem.protocol.canonical import JSON
 from remem.sharing.readings import reader
 from remem.sharing.show import show
-from remem_server import tokens
-from remem_server.database import writing
+from remem_server.database.engine import writing
+from remem_server.files import tokens
 from remem_testkit.files import NOW, confirmation, denial, draft_file, file, key, lesson, revocation, sentence
 from remem_testkit.memories import Memory
 from remem_testkit.server import HandClock, ServedCommons, serve

@@ -13,9 +13,9 @@ from remem.errors import Unreachable
 from remem.memory import holdings, places, trust
 from remem.protocol import RULES, State, digest_of, lesson_hash
 from remem.sharing.speak import confirm, distrust_key, revoke, trust_key
-from remem_server import tokens
-from remem_server.accept import accept_file
-from remem_server.database import writing
+from remem_server.database.engine import writing
+from remem_server.files import tokens
+from remem_server.files.accept import accept_file
 from remem_testkit.files import NOW, file, key, lesson, sentence
 from remem_testkit.liars import Liar, answer, lying
 from remem_testkit.memories import MACHINE, Memory, put_files

@@ -1,0 +1,1 @@
+"""Opening a commons: its folder, its tables, the key of its node."""

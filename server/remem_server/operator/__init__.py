@@ -1,0 +1,1 @@
+"""What the operator does, here and from another machine."""

@@ -1,0 +1,1 @@
+"""Looking after a commons: audit, numbers, copies."""
