@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Nothing is timed: two busy cores make any deadline a coin toss.
 settings.register_profile("quick", max_examples=50, deadline=None)
-settings.register_profile("ci", max_examples=200, deadline=None, derandomize=True, database=None, print_blob=True)
+settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True, database=None, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "quick")
 
 
