@@ -1,4 +1,4 @@
-"""What a commons says of itself: its descriptor (PROTOCOL.md, section 11)."""
+"""What a commons says of itself and of its files, over HTTP and in an export (PROTOCOL.md, section 11)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from importlib.metadata import version
 from typing import Final
 
 from remem.protocol import RULES
-from remem_server.answers import Descriptor, Limits
+from remem_server.answers import Descriptor, IndexEntry, Limits
+from remem_server.files.store import Entry
 from remem_server.opening.context import Commons
 
 DESCRIPTOR_PATH: Final = "/.well-known/remem"
@@ -25,4 +26,17 @@ def describe(commons: Commons) -> Descriptor:
         confirmations=RULES.confirmations,
         window_days=RULES.window.days,
         peers=[],
+    )
+
+
+def index_entry(entry: Entry) -> IndexEntry:
+    """Describe a file as the index lists it."""
+    return IndexEntry(
+        origin=entry.origin,
+        updated=entry.updated.replace(microsecond=0),
+        records=entry.records,
+        key=entry.key,
+        seal=entry.seal,
+        digest=entry.digest,
+        principal=entry.principal,
     )

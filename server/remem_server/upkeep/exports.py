@@ -43,7 +43,6 @@ from remem.commons.folder import (
 )
 from remem.errors import Refused, Unreachable
 from remem.protocol import ProtocolError, Verdict, Version, digest_of, newest
-from remem_server.answers import IndexEntry
 from remem_server.database.engine import DATABASE_NAME
 from remem_server.database.tables import blocks, contents, files
 from remem_server.errors import CommonsError
@@ -51,7 +50,7 @@ from remem_server.files import store
 from remem_server.files.accept import accept_file
 from remem_server.files.store import Entry
 from remem_server.opening.context import Commons
-from remem_server.opening.description import DESCRIPTOR_PATH, describe
+from remem_server.opening.description import DESCRIPTOR_PATH, describe, index_entry
 from remem_server.opening.node import KEY_NAME
 from remem_server.settings import Clock
 
@@ -239,16 +238,7 @@ def _compared(path: Path, entry: Entry) -> Verdict:
 
 
 def _entry_line(entry: Entry) -> bytes:
-    said = IndexEntry(
-        origin=entry.origin,
-        updated=entry.updated.replace(microsecond=0),
-        records=entry.records,
-        key=entry.key,
-        seal=entry.seal,
-        digest=entry.digest,
-        principal=entry.principal,
-    )
-    return said.model_dump_json().encode()
+    return index_entry(entry).model_dump_json().encode()
 
 
 @contextmanager

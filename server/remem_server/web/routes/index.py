@@ -11,6 +11,7 @@ from remem_server.database import changes
 from remem_server.errors import ParameterForm, TokenError
 from remem_server.files import store
 from remem_server.opening.context import Commons, commons_of
+from remem_server.opening.description import index_entry
 from remem_server.web.problems import refusals
 from remem_server.web.routes.files import matches
 
@@ -69,18 +70,7 @@ def index(
     if len(entries) > limit:
         headers["Link"] = f'<index?since={cursor}&limit={limit}>; rel="next"'
     response.headers.update(headers)
-    return [
-        IndexEntry(
-            origin=entry.origin,
-            updated=entry.updated.replace(microsecond=0),
-            records=entry.records,
-            key=entry.key,
-            seal=entry.seal,
-            digest=entry.digest,
-            principal=entry.principal,
-        )
-        for entry in page
-    ]
+    return [index_entry(entry) for entry in page]
 
 
 def _was_given(commons: Commons, cursor: int) -> bool:
