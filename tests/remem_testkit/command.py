@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+import pytest
+
+from remem.cli.main import app
+from remem.cli.run import run
 
 
 @dataclass(frozen=True)
@@ -23,3 +30,16 @@ class Ended:
 
 
 Remem: TypeAlias = Callable[..., Ended]
+
+
+def remem_in_this_process(monkeypatch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[bytes]) -> Remem:
+    """Return what runs `remem` with these words, and with these bytes on standard input."""
+
+    def command(*words: str, given: bytes = b"") -> Ended:
+        monkeypatch.setattr(sys, "argv", ["remem", *words])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+        status = run(app, "remem")
+        out, err = capture.readouterr()
+        return Ended(status, out.decode(), err.decode())
+
+    return command

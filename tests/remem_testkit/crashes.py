@@ -60,7 +60,7 @@ class Place:
         made = cls(data, {**NO_LIMITS, **options, "open": open_})
         with made.opened() as commons, writing(commons.engine) as connection:
             if not open_:
-                made.ledger = Ledger([tokens.create(connection, now=_CLOCK())[0] for _ in range(_TOKENS)])
+                made.ledger = Ledger([tokens.create(connection, _CLOCK())[0] for _ in range(_TOKENS)])
         return made
 
     @contextmanager

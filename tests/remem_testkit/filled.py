@@ -17,7 +17,7 @@ from remem_server.files import store
 from remem_server.files.accept import accept_file
 from remem_server.opening.context import Commons
 from remem_testkit.files import NOW, confirmation, denial, draft_file, file, key, lesson, revocation, sentence
-from remem_testkit.postgres import fresh_database
+from remem_testkit.postgres import made_database
 from remem_testkit.server import new_token, prepared
 
 KNOWN = lesson_hash("error", sentence(1))
@@ -37,7 +37,7 @@ def filled_commons(data: Path, database: str) -> Iterator[Commons]:
     with ExitStack() as stack:
         options: dict[str, Any] = {}
         if database == "postgres":
-            options["database_url"] = stack.enter_context(fresh_database())
+            options["database_url"] = stack.enter_context(made_database())
         commons = stack.enter_context(prepared(data, **options))
         fill(commons)
         yield commons

@@ -105,6 +105,10 @@ class Memory:
         found = lessons.find_lesson(self.db, lesson)
         return None if found is None else f"{found.source} {found.state}"
 
+    def refused(self) -> dict[bytes, str]:
+        """Return what this memory remembers as refused, by the ids of the items."""
+        return dict(self.db.execute("SELECT id, code FROM ledger WHERE code <> 'superseded'").fetchall())
+
     def later(self, **by: float) -> None:
         """Move this memory's clock."""
         self.now += timedelta(**by)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import entry_points
 from typing import Annotated
 
 import typer
 
 import remem
-from remem.cli import memory, sharing, trust
+from remem.cli import added, doctor, memory, sharing, trust
 from remem.cli.run import run, stop_at_once
 from remem.errors import RememError
 from remem.protocol import self_test
@@ -46,9 +45,9 @@ def _remem(
 memory.register(app)
 sharing.register(app)
 trust.register(app)
-# What else is installed adds its commands by name; nothing of it is imported here otherwise.
-for entry in sorted(entry_points(group="remem.commands"), key=lambda found: found.name):
-    entry.load()(app)
+doctor.register(app)
+for _name, register in added.each("remem.commands"):
+    register(app)
 
 
 def main() -> None:

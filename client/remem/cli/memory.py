@@ -11,10 +11,12 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from random import SystemRandom
 from typing import Annotated, Final
 
 import typer
 
+from remem.cli import added
 from remem.cli.output import AsJson, count, emit, progress, table, warn
 from remem.errors import Partly, RememError, Usage
 from remem.ingest.events import KINDS, EventError, parse_event, read_events
@@ -185,9 +187,17 @@ def sleep(as_json: AsJson = False) -> None:
             for meeting in report.lessons.meetings
         ),
     ]
-    emit(report, as_json, lines)
+    if not as_json:
+        emit(report, as_json, lines)
     for line, error in report.intake.rejected:
         warn(f"inbox line {line}: {error.code}: {printable(error.message)}")
+    more: dict[str, added.Told] = {}
+    with opened() as (home, db):
+        for name, told in added.after_sleep(home, db, clock(), SystemRandom()):
+            more[name] = told
+            added.tell_warnings(told) if as_json else added.tell(told)
+    if as_json:
+        emit(added.document(report, more), as_json, ())
 
 
 def _named(db: sqlite3.Connection, hashes: Iterable[str]) -> list[Lesson]:

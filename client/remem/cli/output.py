@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 import typer
 
+from remem.progress import Progress
 from remem.protocol.times import format_time
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of words.")]
-Progress: TypeAlias = Callable[[int, int], None]
-"""Called with the number of steps done and the number in all."""
 
 
 def emit(report: object, as_json: bool, lines: Iterable[str]) -> None:

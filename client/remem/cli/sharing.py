@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from random import SystemRandom
 from typing import Annotated
 
 import typer
 
+from remem.cli import added
 from remem.cli.memory import clock, opened
 from remem.cli.output import AsJson, count, emit, progress, say, warn
 from remem.commons import Commons, commons_at, is_url, spell_target
 from remem.errors import Partly, Refused, RememError, Unreachable, Usage
 from remem.memory.config import set_target
 from remem.memory.home import Home
-from remem.protocol import RULES
+from remem.protocol import RULES, Cause
 from remem.sharing.escape import printable
+from remem.sharing.mind import DENIED
 from remem.sharing.reports import Notice, PullReport, ShareReport, Stopped, TargetResult
 from remem.sharing.targets import forget_place, pull_sources, share_targets
 
@@ -29,6 +32,13 @@ Adopt = Annotated[bool, typer.Option("--adopt", help="Take over a file of this k
 _TOKEN_CHARACTERS = 512
 # A hostile commons can make any number of bad files; a person reads some.
 _SHOWN = 20
+# What takes a lesson out of mind.
+_STOPPED = {
+    Cause.WITHDRAWN.value: "revoked, as nobody publishes it any more",
+    Cause.REVOKER.value: "revoked by one whom this memory trusts as a revoker",
+    Cause.QUORUM.value: "revoked by most of those who confirmed it",
+    DENIED: "said by nobody but denied keys",
+}
 
 
 def register(app: typer.Typer) -> None:
@@ -112,7 +122,8 @@ def share(
         report = publish(
             home, db, targets, machine=this_machine(), now=clock(), also=also or (), adopt=adopt, rehearse=dry_run
         )
-    _tell_share(report, as_json)
+        more = added.after_share(home, db, report, clock(), SystemRandom())
+    _tell_share(report, more, as_json)
 
 
 def withdraw(
@@ -133,7 +144,8 @@ def withdraw(
         report = take_back(
             home, db, targets, machine=this_machine(), now=clock(), for_good=for_good, adopt=adopt, rehearse=dry_run
         )
-    _tell_share(report, as_json)
+        more = added.after_share(home, db, report, clock(), SystemRandom())
+    _tell_share(report, more, as_json)
 
 
 def _ask_to_retire() -> None:
@@ -144,12 +156,15 @@ def _ask_to_retire() -> None:
     typer.confirm("retire this key for good? it can never be undone", abort=True)
 
 
-def _tell_share(report: ShareReport, as_json: bool) -> None:
+def _tell_share(report: ShareReport, more: Mapping[str, added.Told], as_json: bool) -> None:
     if report.rehearsed and not as_json:
         sys.stdout.buffer.write(report.data)
         sys.stdout.buffer.flush()
     else:
-        emit(report, as_json, _share_words(report))
+        lines = (line for told in more.values() for line in told.lines)
+        emit(added.document(report, more), as_json, (*_share_words(report), *lines))
+    for told in more.values():
+        added.tell_warnings(told)
     for held in report.held_back:
         say(f"held back ({'; '.join(map(printable, held.reasons))}): {printable(held.text)}")
     for left in report.left_out:
@@ -236,7 +251,7 @@ def _pulls_words(reports: Iterable[PullReport]) -> Iterator[str]:
 
 def _stopped_words(stopped: Sequence[Stopped], resumed: Sequence[str]) -> Iterator[str]:
     for one in stopped:
-        yield f"  {one.hash[:16]} is out of mind: {one.why}"
+        yield f"  {one.hash[:16]} is out of mind: {_STOPPED[one.why]}"
     for lesson in resumed:
         yield f"  {lesson[:16]} is back"
 

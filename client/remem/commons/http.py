@@ -62,6 +62,8 @@ _TOKEN: Final = re.compile(r"[\x21-\x7e]{1,512}")
 _FILES: Final = "/commons"
 # Whoever only hands out files may say either of what it does not have.
 _MISSING: Final = (httpx.codes.NOT_FOUND, httpx.codes.FORBIDDEN)
+# Of whoever only hands out files, where something is to be published.
+_NO_METHOD: Final = (httpx.codes.METHOD_NOT_ALLOWED, httpx.codes.NOT_IMPLEMENTED)
 _OUTCOMES: Final = ("new", "newer", "unchanged", "equivocation")
 
 
@@ -237,7 +239,7 @@ class HttpCommons:
         waits = Waits(self.target, self._patience)
         while True:
             answer = self._bounded(exchange)
-            wait = waits.after(answer.status, answer.headers.get("Retry-After"))
+            wait = waits.after(answer.status, answer.headers.get("Retry-After"), _code_of(answer))
             if wait is None:
                 return answer
             self._sleep(wait)
@@ -281,6 +283,9 @@ class HttpCommons:
         """
         if answer.status in (httpx.codes.OK, httpx.codes.CREATED):
             return answer
+        if answer.status in _NO_METHOD and _code_of(answer) is None:
+            said = f"expected a commons that takes files at {self.target}, got status {answer.status}"
+            raise CommonsRefused(f"http_{answer.status}", said, "what is there may be an export, which is only read")
         if answer.status >= httpx.codes.INTERNAL_SERVER_ERROR:
             raise self._unreachable(f"status {answer.status}")
         if httpx.codes.is_redirect(answer.status):
@@ -291,17 +296,29 @@ class HttpCommons:
         raise self._refusal(answer)
 
     def _refusal(self, answer: _Answer) -> CommonsRefused:
-        try:
-            problem = json.loads(answer.body)
-        except (ValueError, RecursionError):
-            problem = None
-        fields = problem if isinstance(problem, Mapping) else {}
-        code, detail, held = (fields.get(name) for name in ("code", "detail", "held"))
-        if not isinstance(code, str) or not _CODE.fullmatch(code):
-            code = f"http_{answer.status}"
+        fields = _problem_of(answer)
+        detail, held = fields.get("detail"), fields.get("held")
+        code = _code_of(answer) or f"http_{answer.status}"
         hint = refusal_hint(self.target, code)
         said = detail if isinstance(detail, str) and detail else f"status {answer.status}"
         return CommonsRefused(code, f"{self.target} refuses: {said[:500]}", hint, _read_held(held))
+
+
+def _problem_of(answer: _Answer) -> Mapping[str, object]:
+    """Read what a refusal says; nothing where it is no problem."""
+    try:
+        problem = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        return {}
+    return problem if isinstance(problem, Mapping) else {}
+
+
+def _code_of(answer: _Answer) -> str | None:
+    """Return the code that a refusal carries; None where it has none, as of a server that is no commons."""
+    if answer.status < httpx.codes.BAD_REQUEST:
+        return None
+    code = _problem_of(answer).get("code")
+    return code if isinstance(code, str) and _CODE.fullmatch(code) else None
 
 
 def spell_url(text: str) -> str:

@@ -17,7 +17,12 @@ _TOO_MANY: Final = 429
 _BUSY: Final = 503
 _SECONDS: Final = re.compile(r"[0-9]{1,8}")
 _UNITS: Final = ((3_600, "hour"), (60, "minute"), (1, "second"))
-_GOT: Final = {_TOO_MANY: "word that too much came from here", _BUSY: "word that it is busy"}
+_GOT: Final = {
+    "too_many_requests": "word that too much came from here",
+    "too_many_keys": "word that too many new keys came from here",
+    "store_unavailable": "word that its database does not answer",
+}
+_GOT_ELSE: Final = {_TOO_MANY: "word that too much came from here", _BUSY: "word that it is busy"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +58,13 @@ class Waits:
         self._target = target
         self._left = {_TOO_MANY: patience.limited, _BUSY: patience.busy}
 
-    def after(self, status: int, retry_after: str | None) -> int | None:
+    def after(self, status: int, retry_after: str | None, code: str | None = None) -> int | None:
         """Say for how many seconds to wait behind an answer; None where it is one to go on with.
+
+        Args:
+            status: of the answer.
+            retry_after: what it says under that name.
+            code: what it says that is in the way.
 
         Raises:
             Unreachable: that would be too long.
@@ -65,7 +75,8 @@ class Waits:
         self._left[status] -= seconds
         if self._left[status] < 0:
             hint = f"try again in {_spell(seconds)}: whatever was done is kept"
-            raise Unreachable(f"expected an answer from {self._target}, got {_GOT[status]}", hint)
+            got = _GOT.get(code or "", _GOT_ELSE[status])
+            raise Unreachable(f"expected an answer from {self._target}, got {got}", hint)
         return seconds
 
 

@@ -9,12 +9,14 @@ import json
 import sqlite3
 from collections.abc import Collection
 
+from remem.memory import items
 from remem.memory.holdings import holding
 
 
 def evict(db: sqlite3.Connection, keys: Collection[str]) -> set[str]:
     """Forget the files of these keys and what came from them; return the lessons about which they said something."""
-    rows = [(found.id,) for key in keys if (found := holding(db, key)) is not None]
+    leaving = [found for key in keys if (found := holding(db, key)) is not None]
+    rows = [(found.id,) for found in leaving]
     touched: set[str] = set()
     for row in rows:
         said = db.execute(
@@ -26,6 +28,8 @@ def evict(db: sqlite3.Connection, keys: Collection[str]) -> set[str]:
     db.executemany("DELETE FROM statements WHERE holding = ?", rows)
     db.executemany("DELETE FROM receipts WHERE holding = ?", rows)
     db.executemany("DELETE FROM holdings WHERE id = ?", rows)
+    for found in leaving:
+        items.let_go(db, found.item)
     return touched
 
 

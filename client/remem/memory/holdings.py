@@ -2,6 +2,7 @@
 
 - A row of `holdings` names the newest file of a key; its bytes lie in the home's folder `commons`. The row is
   written in the transaction that puts the bytes there, and bytes that are not those of the row count as missing.
+  The set of items follows in the same transaction (`remem.memory.items`).
 - `statements` holds what the files' records say and judgement lets through: the evidence of every reading.
 - `receipts` says from which keys a lesson came into this memory. `dropped` marks a key that took the lesson back:
   the lesson never comes from that key again by itself.
@@ -16,17 +17,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from remem.protocol import (
-    Denial,
-    Fault,
-    OriginFile,
-    Revocation,
-    Statement,
-    Version,
-    judge,
-)
+from remem.memory import items
+from remem.protocol import Denial, Fault, OriginFile, Revocation, Statement, Version, judge
 from remem.protocol.evidence import statement_of
 from remem.protocol.file import topic_of
+from remem.protocol.items import Item, item_of
 from remem.protocol.records import Lesson, read_record
 from remem.protocol.times import format_time, parse_time
 
@@ -43,6 +38,7 @@ class Holding:
         records: how many records it has, the seal left out.
         source: where it came from.
         received: when it came.
+        sealed: the time of its seal; None where it has no seal.
     """
 
     id: int
@@ -52,6 +48,12 @@ class Holding:
     records: int
     source: str
     received: datetime
+    sealed: datetime | None = None
+
+    @property
+    def item(self) -> Item | None:
+        """What it is called between nodes; None for a file without a seal, which they do not exchange."""
+        return None if self.sealed is None else item_of(self.key, self.sealed, self.version.digest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ class Change:
 
 
 # Sets of any size are handed over as one JSON array, since SQLite bounds the number of its parameters.
-_HOLDING = "SELECT id, key, seal, digest, size, records, source, received FROM holdings"
+_HOLDING = "SELECT id, key, seal, digest, size, records, source, received, sealed FROM holdings"
 _STATEMENT = (
     "SELECT h.key, s.type, s.subject, s.time, s.kind, s.text"
     " FROM statements AS s JOIN holdings AS h ON h.id = s.holding"
@@ -128,6 +130,12 @@ def holding(db: sqlite3.Connection, key: str) -> Holding | None:
 def holdings(db: sqlite3.Connection) -> dict[str, Holding]:
     """Return what is held, by key."""
     return {found.key: found for found in map(_holding, db.execute(_HOLDING))}
+
+
+def holding_of(db: sqlite3.Connection, item: bytes) -> Holding | None:
+    """Return the held file whose item has this id."""
+    row = db.execute(_HOLDING + " WHERE item = ?", (item,)).fetchone()
+    return None if row is None else _holding(row)
 
 
 def judged(file: OriginFile, source: str, beside: str | None = None) -> Arrival:
@@ -163,7 +171,7 @@ def take(db: sqlite3.Connection, arrivals: Iterable[Arrival], now: datetime) -> 
         if arrival.beside is not None and (before is None or before.version.digest != arrival.beside):
             # Another process took another file meanwhile: what was left out is not what the statements hold now.
             arrival = judged(replace(arrival.file, fresh=arrival.file.records), arrival.source)
-        number = _write_holding(db, arrival, now)
+        number = _write_holding(db, arrival, before, now)
         if before is None:
             change.newcomers.add(number)
         old = set() if before is None else _forget(db, number, arrival.file, change)
@@ -311,12 +319,14 @@ def known_here(db: sqlite3.Connection, hashes: Collection[str]) -> dict[str, tup
 # --- rows and values ---
 
 
-def _write_holding(db: sqlite3.Connection, arrival: Arrival, now: datetime) -> int:
+def _write_holding(db: sqlite3.Connection, arrival: Arrival, before: Holding | None, now: datetime) -> int:
     file = arrival.file
+    item = None if file.seal is None else item_of(file.key, file.seal.time, file.digest)
     row = db.execute(
-        "INSERT INTO holdings (key, seal, digest, size, records, source, received) VALUES (?, ?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT (key) DO UPDATE SET seal = excluded.seal, digest = excluded.digest, size = excluded.size,"
-        " records = excluded.records, source = excluded.source, received = excluded.received RETURNING id",
+        "INSERT INTO holdings (key, seal, digest, size, records, source, received, sealed, item)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET seal = excluded.seal,"
+        " digest = excluded.digest, size = excluded.size, records = excluded.records, source = excluded.source,"
+        " received = excluded.received, sealed = excluded.sealed, item = excluded.item RETURNING id",
         (
             file.key.hex,
             file.version.seal,
@@ -325,8 +335,11 @@ def _write_holding(db: sqlite3.Connection, arrival: Arrival, now: datetime) -> i
             len(file.lines),
             arrival.source,
             format_time(now),
+            None if file.seal is None else format_time(file.seal.time),
+            None if item is None else item.id,
         ),
     ).fetchone()
+    items.follow(db, None if before is None else before.item, item, now)
     return int(row[0])
 
 
@@ -359,9 +372,10 @@ def _note(change: Change, kind: str, subject: str) -> None:
 
 
 def _holding(row: Sequence[object]) -> Holding:
-    number, key, seal, digest, size, records, source, received = row
+    number, key, seal, digest, size, records, source, received, sealed = row
+    time = None if sealed is None else parse_time(str(sealed))
     # The table is STRICT, so the columns have these types.
-    return Holding(number, key, Version(seal, digest), size, records, source, parse_time(received))  # type: ignore[arg-type]
+    return Holding(number, key, Version(seal, digest), size, records, source, parse_time(received), time)  # type: ignore[arg-type]
 
 
 def _statement(row: sqlite3.Row) -> Statement:

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from remem.errors import Refused, RememError
+from remem.memory import items
 from remem.memory.config import Config, read_config
 from remem.memory.store import open_store
 from remem.protocol.keys import SigningKey
@@ -112,7 +113,13 @@ class Home:
 
     def connect(self) -> sqlite3.Connection:
         """Open the database; whoever opens it closes it."""
-        return open_store(self.db_path)
+        db = open_store(self.db_path)
+        try:
+            items.catch_up(db, self.commons_path)
+        except BaseException:
+            db.close()
+            raise
+        return db
 
     def config(self) -> Config:
         """Read the owner's settings."""
@@ -164,6 +171,17 @@ def home_path(environment: Mapping[str, str]) -> Path:
 def tighten(home: Home) -> list[str]:
     """Take everybody's rights but the owner's from the home and its files; return what had been open."""
     found = []
+    for path, mode in open_to_others(home):
+        # SQLite removes the files beside the database when the last process closes it.
+        with suppress(FileNotFoundError):
+            path.chmod(0o700 if path.is_dir() else 0o600)
+        found.append(f"{path} was open to others (mode {mode:o}), and is closed now")
+    return found
+
+
+def open_to_others(home: Home) -> list[tuple[Path, int]]:
+    """Return which of the home and its files somebody else may use, each with its mode."""
+    found = []
     for path in (
         home.path,
         *(home.path / name for name in _OURS),
@@ -177,10 +195,8 @@ def tighten(home: Home) -> list[str]:
             continue
         if stat.S_ISLNK(status.st_mode):
             continue
-        wanted = 0o700 if stat.S_ISDIR(status.st_mode) else 0o600
         if stat.S_IMODE(status.st_mode) & 0o077:
-            path.chmod(wanted)
-            found.append(f"{path} was open to others (mode {stat.S_IMODE(status.st_mode):o}), and is closed now")
+            found.append((path, stat.S_IMODE(status.st_mode)))
     return found
 
 

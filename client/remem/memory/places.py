@@ -5,8 +5,7 @@
 - The bookmark says how far a place has been read, and moves only when nothing of it was left over.
 - A place that is forgotten is met again as the one that it was: its keys stay.
 - An admission is a place's word that someone answers for a key. It is replaced by that place's next word.
-- A version that acceptance refused is remembered, so that it is not fetched again; two seals of one number are
-  kept as the proof that their key spoke twice.
+- Two seals of one number are kept as the proof that their key spoke twice.
 """
 
 from __future__ import annotations
@@ -16,7 +15,9 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
+from remem.memory import items
 from remem.protocol import Admission, Seal, Version
 from remem.protocol.times import format_time, parse_time
 
@@ -156,20 +157,10 @@ def admissions(db: sqlite3.Connection) -> frozenset[Admission]:
     return frozenset(Admission(*row) for row in db.execute("SELECT key, target, principal FROM admissions"))
 
 
-# --- versions that were refused, and keys that spoke twice ---
+# --- keys that spoke twice ---
 
 
-def refuse(db: sqlite3.Connection, key: str, digest: str, code: str, now: datetime) -> None:
-    """Remember that acceptance refused a version."""
-    db.execute(
-        "INSERT INTO refusals (key, digest, code, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (key, digest, code, format_time(now)),
-    )
-
-
-def refusals(db: sqlite3.Connection) -> dict[tuple[str, str], str]:
-    """Return the versions that acceptance refused, by key and digest, each with its code."""
-    return {(key, digest): code for key, digest, code in db.execute("SELECT key, digest, code FROM refusals")}
+_EQUIVOCATION: Final = "SELECT key, seal, first, second, at FROM equivocations"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,13 +177,25 @@ class Equivocation:
 def note_equivocation(db: sqlite3.Connection, first: Seal, second: Seal, now: datetime) -> None:
     """Keep the two seals that prove an equivocation."""
     lines = sorted((first.line, second.line))
+    item = items.prove(db, first.key.hex)
     db.execute(
-        "INSERT INTO equivocations (key, seal, first, second, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (first.key.hex, first.number, *lines, format_time(now)),
+        "INSERT INTO equivocations (key, seal, first, second, at, item) VALUES (?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT DO NOTHING",
+        (first.key.hex, first.number, *lines, format_time(now), item.id),
     )
 
 
 def equivocations(db: sqlite3.Connection) -> tuple[Equivocation, ...]:
     """Return every proof of an equivocation, in order."""
-    rows = db.execute("SELECT key, seal, first, second, at FROM equivocations ORDER BY key, seal")
-    return tuple(Equivocation(key, seal, first, second, parse_time(at)) for key, seal, first, second, at in rows)
+    return tuple(map(_equivocation, db.execute(_EQUIVOCATION + " ORDER BY key, seal")))
+
+
+def proof_of(db: sqlite3.Connection, item: bytes) -> Equivocation | None:
+    """Return the proof whose item has this id; the first of a key's, for one is enough."""
+    rows = db.execute(_EQUIVOCATION + " WHERE item = ? ORDER BY seal LIMIT 1", (item,))
+    return next(map(_equivocation, rows), None)
+
+
+def _equivocation(row: sqlite3.Row) -> Equivocation:
+    key, seal, first, second, at = row
+    return Equivocation(key, seal, first, second, parse_time(at))

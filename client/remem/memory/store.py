@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from remem.errors import Refused
+from remem.protocol.items import item_id
 
 BUSY_SECONDS: Final = 10.0
 APPLICATION_ID: Final = 0x52454D31
@@ -200,7 +201,53 @@ CREATE TABLE own_seals (
 CREATE TABLE published (hash TEXT PRIMARY KEY, at TEXT NOT NULL) STRICT, WITHOUT ROWID;
 """
 
-MIGRATIONS: tuple[str, ...] = (_EVENTS + _LESSONS, _COMMONS)
+_GOSSIP: Final = """
+-- The time of the seal and the id of the item; NULL in a file without a seal. An earlier release kept neither, so
+-- they are read from the file where they are missing.
+ALTER TABLE holdings ADD COLUMN sealed TEXT;
+ALTER TABLE holdings ADD COLUMN item BLOB;
+CREATE UNIQUE INDEX holdings_item ON holdings (item);
+CREATE INDEX holdings_without_item ON holdings (id) WHERE item IS NULL;
+ALTER TABLE equivocations ADD COLUMN item BLOB;
+CREATE INDEX equivocations_item ON equivocations (item);
+
+-- The items of what is held, in their order; see `remem.itemset`. The index is all that opening the set reads.
+CREATE TABLE items (start BLOB PRIMARY KEY, size INTEGER NOT NULL, sum BLOB NOT NULL, items BLOB NOT NULL) STRICT;
+CREATE INDEX items_heads ON items (start, size, sum);
+
+-- Versions that are not wanted, by their items' ids: refused by acceptance, or superseded.
+CREATE TABLE ledger (id BLOB PRIMARY KEY, code TEXT NOT NULL, at TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE INDEX ledger_at ON ledger (at);
+INSERT INTO ledger (id, code, at) SELECT item_id(key, digest), code, at FROM refusals;
+DROP TABLE refusals;
+
+CREATE TABLE peers (
+    url TEXT PRIMARY KEY,
+    key TEXT,
+    source TEXT NOT NULL CHECK (source IN ('owner', 'pull')),
+    added TEXT NOT NULL,
+    allow_private INTEGER NOT NULL DEFAULT 0,
+    allow_http INTEGER NOT NULL DEFAULT 0,
+    tried TEXT,
+    answered TEXT,
+    failures INTEGER NOT NULL DEFAULT 0,
+    next_try TEXT,
+    delivered INTEGER NOT NULL DEFAULT 0,
+    promised INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+
+-- What each peer cost in a night, the days of UTC since 1970.
+CREATE TABLE spent (
+    peer TEXT NOT NULL,
+    night INTEGER NOT NULL,
+    bytes INTEGER NOT NULL DEFAULT 0,
+    checks INTEGER NOT NULL DEFAULT 0,
+    origins INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (peer, night)
+) STRICT, WITHOUT ROWID;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_EVENTS + _LESSONS, _COMMONS, _GOSSIP)
 
 
 def open_store(path: Path) -> sqlite3.Connection:
@@ -245,8 +292,10 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 def _check_owner(db: sqlite3.Connection, path: Path) -> None:
     try:
-        (application,) = db.execute("PRAGMA application_id").fetchone()
-        (tables,) = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        # In one statement: another process may make the tables between two.
+        application, tables = db.execute(
+            "SELECT application_id, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id"
+        ).fetchone()
     except sqlite3.DatabaseError as error:
         if isinstance(error, sqlite3.OperationalError):
             raise
@@ -270,6 +319,7 @@ def _use_log(db: sqlite3.Connection) -> None:
 
 
 def _migrate(db: sqlite3.Connection, path: Path) -> None:
+    db.create_function("item_id", 2, item_id, deterministic=True)
     while (version := _version(db, path)) < len(MIGRATIONS):
         with transaction(db):
             # Another process may have been faster.

@@ -23,7 +23,7 @@ from typing import Final, Self
 
 from remem.commons.folder import flush_folder, read_file, stage_file, sweep
 from remem.judging import judgement_name
-from remem.memory import eviction, holdings, places
+from remem.memory import eviction, holdings, items, places
 from remem.memory.holdings import Arrival, Holding, Skipped
 from remem.memory.store import transaction
 from remem.protocol import OriginFile, ProtocolError, Seal, Verdict, Verified, Version, accept, newest, parse_record
@@ -110,10 +110,10 @@ class Intake:
             return Rank.HELD
         return Rank.OTHER if policy.principal(key) is None else Rank.ADMITTED
 
-    def may_fit(self, key: str) -> bool:
-        """Tell whether a key's file of whatever size could have room, so that it is worth fetching."""
+    def may_fit(self, key: str, size: int = 1) -> bool:
+        """Tell whether a key's file of a size, or of whatever size, could have room, so that it is worth fetching."""
         rank = self.rank(key)
-        return rank <= Rank.HELD or self.size < self.budget or (rank is Rank.ADMITTED and bool(self._carried()))
+        return rank <= Rank.HELD or self.size + size <= self.budget or (rank is Rank.ADMITTED and bool(self._carried()))
 
     def verified(self, key: str) -> tuple[Verified | None, str | None]:
         """Return the lines of a key that need no second verification, and the digest of the file they are of."""
@@ -248,6 +248,8 @@ class Intake:
         if verdict.takes or (verdict is Verdict.UNCHANGED and key in self.broken):
             mark_received(staged, self.now if verdict.takes or held is None else held.received)
             staged.replace(path_of(self.folder, key))
+            if not verdict.takes and file.seal is not None:
+                items.find_again(self.db, file.seal, file.digest, self.now)
         return verdict
 
     def _prove(self, held: Holding, other: Seal) -> None:

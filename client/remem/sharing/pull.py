@@ -15,24 +15,23 @@ from __future__ import annotations
 
 import sqlite3
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Final
 
 from remem.commons import BLOCKED, BadAnswer, Commons, CommonsRefused, Descriptor, Entry, Listing, is_url
 from remem.errors import Unreachable
-from remem.memory import places, records, trust
+from remem.memory import ledger, places, records, trust
 from remem.memory.home import Home
 from remem.memory.store import transaction
+from remem.progress import Progress
 from remem.protocol import Deferred, OriginFile, ProtocolError, Verdict, accept, digest_of, newest
+from remem.protocol.items import item_id
 from remem.sharing.intake import Intake
 from remem.sharing.mind import Mind
 from remem.sharing.reports import LeftFile, Notice, PullReport, Stopped
-
-Progress: TypeAlias = Callable[[int, int], None]
-"""Called with the number of steps done and the number in all."""
 
 FETCHERS: Final = 4
 WINDOW: Final = 32
@@ -120,6 +119,7 @@ class _Pull:
             self._fetch_all(self._choose(listing), progress)
         with transaction(self.db):
             places.note_pulled(self.db, self.target, bookmark if self.left.over else listing.bookmark, self.now)
+            ledger.prune(self.db, self.now)
         self._look_at_own_file(listing)
         return self._report(listing)
 
@@ -162,20 +162,26 @@ class _Pull:
                 places.note_own(self.db, self.target, own[-1] if own else None)
 
     def _choose(self, listing: Listing) -> list[Entry]:
-        refused = places.refusals(self.db)
         proven = {(one.key, one.seal) for one in places.equivocations(self.db)}
         wanted: list[tuple[int, Entry]] = []
         for entry in listing.entries:
             if entry.key == self.mind.key:
                 continue
-            if (code := refused.get((entry.key, entry.version.digest))) is not None:
-                self.left.refused.append(LeftFile(entry.key, code, "refused before, and not fetched again"))
-            elif self._is_wanted(entry, proven):
-                wanted.append((self.intake.rank(entry.key), entry))
-            else:
+            if not self._is_wanted(entry, proven):
                 self.left.current += 1
+            elif (code := self._settled(entry)) is None:
+                wanted.append((self.intake.rank(entry.key), entry))
+            elif code == ledger.SUPERSEDED:
+                self.left.current += 1
+            else:
+                self.left.refused.append(LeftFile(entry.key, code, "refused before, and not fetched again"))
         self.left.refused += [LeftFile(one.name, one.code, one.detail) for one in listing.unreadable]
         return [entry for _rank, entry in sorted(wanted, key=lambda found: found[0])]
+
+    def _settled(self, entry: Entry) -> str | None:
+        """Return why a version is not wanted again; None where it is."""
+        name = item_id(entry.key, entry.version.digest)
+        return ledger.settled(self.db, [name]).get(name)
 
     def _is_wanted(self, entry: Entry, proven: Collection[tuple[str, int | None]]) -> bool:
         verdict = newest(self.intake.version(entry.key), entry.version)
@@ -262,7 +268,7 @@ class _Pull:
         self.left.refused.append(LeftFile(entry.key, error.code, str(error)))
         self.left.bad += 1
         with transaction(self.db):
-            places.refuse(self.db, entry.key, digest, error.code, self.now)
+            ledger.note(self.db, [item_id(entry.key, digest)], error.code, self.now)
 
     def _fail(self, entry: Entry, code: str, detail: str) -> None:
         self.left.refused.append(LeftFile(entry.key, code, detail))

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from pathlib import Path
 
 import pytest
 
-from remem.cli.main import app
-from remem.cli.run import run
-from remem_testkit.command import Ended, Remem
+from remem_testkit.command import Remem, remem_in_this_process
 
 
 @pytest.fixture
 def remem(remem_home: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Remem:
     """Run `remem` with these words, and with these bytes on standard input, in a home of the test's own."""
-
-    def command(*words: str, given: bytes = b"") -> Ended:
-        monkeypatch.setattr(sys, "argv", ["remem", *words])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
-        status = run(app, "remem")
-        out, err = capfdbinary.readouterr()
-        return Ended(status, out.decode(), err.decode())
-
-    return command
+    return remem_in_this_process(monkeypatch, capfdbinary)
 
 
 @pytest.fixture

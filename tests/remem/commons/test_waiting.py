@@ -80,6 +80,34 @@ def test_nobody_is_waited_for_longer_than_the_patience(status: int, seconds: str
     assert raised.value.hint == f"try again in {said}: whatever was done is kept"
 
 
+@pytest.mark.parametrize(
+    ("status", "code", "got"),
+    [
+        (429, "too_many_requests", "word that too much came from here"),
+        (429, "too_many_keys", "word that too many new keys came from here"),
+        (503, "busy", "word that it is busy"),
+        (503, "store_unavailable", "word that its database does not answer"),
+        (503, None, "word that it is busy"),
+    ],
+)
+def test_it_is_said_what_is_in_the_way(status: int, code: str | None, got: str) -> None:
+    with pytest.raises(Unreachable, match=f"^expected an answer from https://commons.example, got {got}$"):
+        Waits("https://commons.example", Patience()).after(status, "9999", code)
+
+
+@pytest.mark.parametrize("status", ["501 Not Implemented", "405 Method Not Allowed"])
+def test_who_shares_to_an_export_is_told_that_it_is_only_read(liar: Liar, status: str) -> None:
+    say_in_turn(liar, PATH, answer(b"<html>", status))
+    commons = HttpCommons(liar.url)
+    with pytest.raises(CommonsRefused, match="expected a commons that takes files") as refused:
+        commons.put(accept(FILE, now=NOW))
+    commons.close()
+    assert (refused.value.code, refused.value.hint) == (
+        f"http_{status[:3]}",
+        "what is there may be an export, which is only read",
+    )
+
+
 def test_the_waits_of_an_exchange_add_up() -> None:
     waits = Waits("https://commons.example", Patience(limited=10))
     assert [waits.after(429, "4"), waits.after(429, "4")] == [4, 4]

@@ -93,13 +93,6 @@ def test_places_speak_for_themselves_alone(db: sqlite3.Connection) -> None:
     assert places.admissions(db) == {Admission("a", ONE, "p")}
 
 
-def test_refusals_go_by_key_and_digest(db: sqlite3.Connection) -> None:
-    with transaction(db):
-        places.refuse(db, "a", "d1", "signature_invalid", NOW)
-        places.refuse(db, "a", "d1", "another", NOW)
-    assert places.refusals(db) == {("a", "d1"): "signature_invalid"}
-
-
 def test_two_seals_are_kept_once_in_whatever_order_they_came(db: sqlite3.Connection) -> None:
     first, second = (
         parse_record(file(key(1), [lesson(sentence(number))], seal=5).partition(b"\n")[0]) for number in (1, 2)

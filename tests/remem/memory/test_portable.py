@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from remem.memory.lessons import find_lesson, lessons, veto
 from remem.memory.portable import MAX_LINE, export_lines, import_lines
 from remem.memory.store import MIGRATIONS, open_store
+from remem.protocol.items import item_id
 from remem.protocol.text import lesson_hash
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -125,6 +126,7 @@ def test_every_line_is_taken_or_refused(lines: list[bytes]) -> None:
 def _scratch() -> sqlite3.Connection:
     db = sqlite3.connect(":memory:", isolation_level=None)
     db.row_factory = sqlite3.Row
+    db.create_function("item_id", 2, item_id)
     for migration in MIGRATIONS:
         db.executescript(migration)
     return db

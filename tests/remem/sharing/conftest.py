@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from remem.memory import items
 from remem_testkit.memories import Memory
 
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Callable[[int], Memory]]:
-    """Return a function that makes the memory of a number, or returns it again."""
+    """Return a function that makes the memory of a number, or returns it again; its items are checked at the end."""
     made: dict[int, Memory] = {}
 
     def memory(number: int) -> Memory:
@@ -20,6 +21,7 @@ def memory(tmp_path: Path) -> Iterator[Callable[[int], Memory]]:
 
     yield memory
     for one in made.values():
+        assert items.check(one.db) == []
         one.close()
 
 

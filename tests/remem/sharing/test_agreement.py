@@ -11,6 +11,7 @@ ones, tokens are revoked and time passes, twice, and each reader says again what
 """
 
 import json
+import os
 import random
 import ssl
 from collections import Counter
@@ -42,13 +43,15 @@ from remem.sharing.readings import reader
 from remem.sharing.show import show
 from remem_server.database.engine import writing
 from remem_server.files import tokens
+from remem_server.lessons.reading import as_of
 from remem_testkit.files import NOW, confirmation, denial, draft_file, file, key, lesson, revocation, sentence
 from remem_testkit.memories import Memory
 from remem_testkit.server import HandClock, ServedCommons, serve
 
 from ..protocol.state_model import Expected, expected_reading  # noqa: TID252 - an absolute name would be the client's
 
-SEEDS: Final = 7
+SEEDS: Final = int(os.environ.get("REMEM_TEST_SEEDS", "2"))
+"""How often it is tried: `tests/bench/bench_agreement.py` does it many times more."""
 CIRCLES: Final = 6
 KEYS: Final = 7
 LESSONS: Final = 40
@@ -181,7 +184,7 @@ class World:
         if name not in circle.token:
             who = f"p{circle.number}-{self.choose.randrange(KEYS + 3)}"
             with writing(self.server.engine) as connection:
-                secret, token = tokens.create(connection, now=self.clock.now, principal=who)
+                secret, token = tokens.create(connection, self.clock.now, tokens.Terms(principal=who))
             circle.token[name], circle.principals[name] = (secret, token.id), who
         before = circle.said.copy()
         data = circle.speak(self.choose, signer, self.moods, self.clock.now)
@@ -254,8 +257,8 @@ def fields_of(reading: Reading) -> dict[str, object]:
     }
 
 
-def right_readings(world: World) -> dict[str, Reading]:
-    """Read every lesson by the pure function, from the files, and compare it with the model."""
+def right_readings(world: World, now: datetime) -> dict[str, Reading]:
+    """Read every lesson as of a moment by the pure function, from the files, and compare it with the model."""
     found: dict[str, Reading] = {}
     for circle in world.circles:
         policy = circle.policy(open_=world.server.settings.open)
@@ -265,10 +268,9 @@ def right_readings(world: World) -> dict[str, Reading]:
         meant_denials = [one for one in circle.said.values() if one.type == "deny"]
         for about in circle.lessons:
             evidence = Evidence(about, tuple(one for one in said if one.subject == about), denials)
-            reading = lesson_state(evidence, policy, world.clock.now)
-            model = expected_reading(
-                about, [one for one in meant if one.subject == about], meant_denials, policy, world.clock.now
-            )
+            reading = lesson_state(evidence, policy, now)
+            said_of_it = [one for one in meant if one.subject == about]
+            model = expected_reading(about, said_of_it, meant_denials, policy, now)
             assert Expected.of(reading) == model, (about, circle)
             if evidence.statements:
                 found[about] = reading
@@ -283,8 +285,9 @@ def right_readings(world: World) -> dict[str, Reading]:
 
 def compare(world: World, memory: Memory, stage: int) -> None:
     """Ask every reader about every lesson; about a part of them, also in the ways that ask for one alone."""
-    right = right_readings(world)
-    answered = {about: fields_of(reading) for about, reading in right.items()}
+    right = right_readings(world, world.clock.now)
+    # The commons reads as of the beginning of the day.
+    answered = {about: fields_of(one) for about, one in right_readings(world, as_of(world.clock.now)).items()}
     this = reader(memory.db, memory.name, memory.home.config())
     ours = this.readings(memory.db, list(right), memory.now)
     assert {about: Expected.of(reading) for about, reading in ours.items()} == {

@@ -262,7 +262,7 @@ def test_a_lie_about_one_file_costs_that_file_and_is_asked_for_again(
     assert [(one.name, one.code) for one in report.refused] == [(A.public.hex, code)]
     assert {taken.key for taken in report.taken} >= {B.public.hex, C.public.hex}
     assert not report.complete
-    assert places.refusals(reader.db) == {}
+    assert reader.refused() == {}
     liar.answers[f"/commons/{A.public.hex}.jsonl"] = honest
     report = reader.pull(liar.url)
     assert [taken.key for taken in report.taken] == [A.public.hex]
@@ -279,7 +279,7 @@ def test_a_file_that_its_host_blocks_is_a_fact_and_not_asked_for_again(reader: M
     assert {taken.key for taken in report.taken} == {B.public.hex, C.public.hex}
     assert report.complete
     # No other place is kept from giving it.
-    assert places.refusals(reader.db) == {}
+    assert reader.refused() == {}
 
 
 def test_a_digest_that_is_listed_wrong_keeps_no_good_file_out(reader: Memory, liar: Liar) -> None:
@@ -296,7 +296,7 @@ def test_nobody_can_have_a_good_version_remembered_as_refused(reader: Memory, li
     path = f"/commons/{A.public.hex}.jsonl"
     liar.say(path, DATA[A.public.hex].replace(b"a", b"b"))
     assert A.public.hex in {one.name for one in reader.pull(liar.url).refused}
-    assert places.refusals(reader.db) == {}
+    assert reader.refused() == {}
     with lying() as honest:
         list_files(honest, DATA[A.public.hex])
         assert [taken.key for taken in reader.pull(honest.url).taken] == [A.public.hex]
@@ -338,10 +338,10 @@ def test_a_commons_of_nothing_but_bad_files_is_left_after_a_while(reader: Memory
     list_files(liar, *bad)
     report = reader.pull(liar.url)
     assert report.interrupted is not None
-    assert len(report.refused) == len(places.refusals(reader.db)) == 100
+    assert len(report.refused) == len(reader.refused()) == 100
     report = reader.pull(liar.url)
     assert report.complete
-    assert len(places.refusals(reader.db)) == 150
+    assert len(reader.refused()) == 150
 
 
 def test_a_commons_of_nothing_but_files_of_another_day_is_left_after_a_while(reader: Memory, liar: Liar) -> None:

@@ -1,0 +1,161 @@
+"""A memory's night among its peers: a few exchanges, with those that answer (DESIGN section 5).
+
+One that does not answer is made up for by another, as long as that is worth it. Whatever goes wrong with a peer is told
+and noted of it, and the night goes on.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from random import Random
+from typing import Final, TypeAlias
+
+from remem.commons.waiting import Patience
+from remem.memory.home import Home
+from remem.memory.store import transaction
+from remem.protocol import SigningKey
+from remem.sharing.reports import Notice
+from remem_gossip import peers as book
+from remem_gossip.budget import Allowance, Budget
+from remem_gossip.choosing import EXCHANGES_A_NIGHT, in_turn
+from remem_gossip.dial import Dial
+from remem_gossip.errors import GossipError
+from remem_gossip.exchange import Exchange, Report
+from remem_gossip.meeting import meet
+from remem_gossip.memory_node import MemoryNode, open_memory
+from remem_gossip.peers import Peer
+
+MEMORY_BUDGET: Final = Budget(bytes=64 * 1_048_576, checks=200_000, origins=1_000)
+"""What one peer may cost a memory in a night."""
+
+FULL_BUDGET: Final = replace(MEMORY_BUDGET, origins=50)
+"""The same where newcomers hardly have room: so they are looked at by their heads, and not fetched for nothing."""
+
+_TRIES: Final = 3
+"""How many peers are tried for each that should answer: where there is no network, none does."""
+
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Told which peer it is, how many were met and how many are to be."""
+Dialling: TypeAlias = Callable[[Peer, SigningKey, str | None], Dial]
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """What became of one peer in a night.
+
+    Attributes:
+        peer: its address.
+        report: what the exchange did, up to its end or to where it broke.
+        code: why it broke; None where it came to its end.
+        detail: the same in words.
+        again: before when it is not tried again.
+    """
+
+    peer: str
+    report: Report
+    code: str | None = None
+    detail: str | None = None
+    again: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NightReport:
+    """What a night among peers did.
+
+    Attributes:
+        met: the peers that were asked, in their order.
+        resting: peers that are left alone for now.
+        learned: how many lessons became local candidates.
+        notices: what the owner should look into.
+    """
+
+    met: tuple[Met, ...]
+    resting: tuple[str, ...]
+    learned: int
+    notices: tuple[Notice, ...]
+
+
+def gossip(
+    home: Home,
+    db: sqlite3.Connection,
+    *,
+    now: datetime,
+    random: Random,
+    only: Sequence[str] | None = None,
+    exchanges: int = EXCHANGES_A_NIGHT,
+    dialling: Dialling | None = None,
+    progress: Progress | None = None,
+) -> NightReport:
+    """Have exchanges with some peers.
+
+    Args:
+        home: the memory's home.
+        db: its database, with no transaction open.
+        now: the clock, with a zone.
+        random: chooses whom to ask.
+        only: the addresses to ask, whether or not they are to rest; some at random otherwise.
+        exchanges: with how many peers; one that does not answer is made up for by another.
+        dialling: opens the way to a peer, in place of the network.
+        progress: told how far it is.
+    """
+    everyone = {peer.url: peer for peer in book.known_peers(db, now)}
+    if only is None:
+        ready = [everyone[one.url] for one in in_turn([peer.standing for peer in everyone.values()], now, random)]
+    else:
+        ready = [book.find(db, url) for url in only]
+        exchanges = len(ready)
+    met: list[Met] = []
+    with open_memory(home, db, now=now, random=random) as node:
+        night = _Night(home, db, node, now, random, dialling or dial_peer)
+        for peer in ready if only is not None else ready[: _TRIES * exchanges]:
+            # One that takes nothing from this memory leaves what it says where it was.
+            answered = sum(one.code is None and not one.report.unlisted for one in met)
+            if answered >= exchanges:
+                break
+            if progress is not None:
+                progress(peer.url, answered, exchanges)
+            met.append(night.meet(peer))
+        resting = [url for url, peer in everyone.items() if only is None and peer not in ready]
+        return NightReport(tuple(met), tuple(resting), node.effects.learned, node.notices)
+
+
+class _Night:
+    """What the exchanges of a night share."""
+
+    def __init__(
+        self, home: Home, db: sqlite3.Connection, node: MemoryNode, now: datetime, random: Random, dialling: Dialling
+    ) -> None:
+        self._db, self._node, self._now, self._random, self._dialling = db, node, now, random, dialling
+        self._key, self._config = home.signing_key(), home.config()
+
+    def meet(self, peer: Peer) -> Met:
+        """Have an exchange with one peer, and note how it behaved."""
+        before = book.spent(self._db, peer.url, self._now)
+        allowance = Allowance(FULL_BUDGET if self._node.is_full else MEMORY_BUDGET, before)
+        exchange = Exchange(self._node, peer.url, allowance, self._random)
+        failure: GossipError | None = None
+        try:
+            with closing(self._dialling(peer, self._key, self._config.target(peer.url).token)) as dial:
+                meet(exchange, dial)
+        except GossipError as error:
+            failure = error
+        report, again = exchange.report, None
+        with transaction(self._db):
+            book.note_spent(self._db, peer.url, before, allowance.spent, self._now)
+            book.note_word(self._db, peer.url, promised=report.promised, delivered=report.delivered)
+            if failure is None:
+                book.note_answered(self._db, peer.url, self._now)
+            else:
+                again = book.note_failed(self._db, peer.url, self._now)
+        if failure is None:
+            return Met(peer.url, report)
+        return Met(peer.url, report, failure.code, str(failure), again)
+
+
+def dial_peer(peer: Peer, key: SigningKey, token: str | None, patience: Patience | None = None) -> Dial:
+    """Open the way to a peer over the network."""
+    return Dial(peer.address, key, lambda: datetime.now(UTC), allowed=peer.allowed, token=token, patience=patience)
