@@ -46,7 +46,8 @@ serve-postgres:
 
 test:
 	@$(BOOTSTRAP) dev
-	@exec $(BIN)/python -m pytest -n auto $(ARGS)
+	@# Without what Python keeps of modules that it has compiled, each of the many processes compiles them anew.
+	@unset PYTHONDONTWRITEBYTECODE; exec $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 demo:
 	@$(BOOTSTRAP) server
@@ -70,4 +71,4 @@ bench:
 
 clean:
 	rm -rf .venv .venv.lock build dist .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
-	find alembic client deploy server tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find alembic client deploy gossip server tests -name __pycache__ -type d -prune -exec rm -rf {} +

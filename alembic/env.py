@@ -14,8 +14,8 @@ from remem_server.database.tables import metadata
 from remem_server.settings import Settings
 
 # What one of the two databases has of its own, made by hand in a migration: the full-text table of SQLite with the
-# tables that it keeps itself in, and the index of PostgreSQL.
-OF_ONE_DATABASE = ("lesson_words", "ix_lessons_words")
+# tables that it keeps itself in and its index of the heads of items, and the index of PostgreSQL.
+OF_ONE_DATABASE = ("lesson_words", "ix_items_heads", "ix_lessons_words")
 
 
 def is_shared(_thing: Any, name: str | None, _kind: str, _reflected: bool, _compared: Any) -> bool:

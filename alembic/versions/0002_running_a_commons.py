@@ -74,13 +74,12 @@ def upgrade() -> None:
     op.add_column("tokens", sa.Column("admin", sa.Boolean(), nullable=False, server_default=sa.text("false")))
     op.create_index("ix_tokens_principal", "tokens", ["principal"])
     op.drop_index("ix_statements_type_subject", "statements")
-    op.create_index("ix_statements_type_subject_key", "statements", ["type", "subject", "key"])
     op.add_column("statements", sa.Column("principal", name_of(64)))
     op.add_column("statements", sa.Column("counts", sa.Boolean()))
+    op.create_index("ix_statements_subject_type_counts_key", "statements", ["subject", "type", "counts", "key"])
     true = "counts" if postgres else "counts = 1"
     for name, columns, where in (
         ("confirmed", ["subject", "time"], f"type = 'confirm' AND {true}"),
-        ("standing", ["subject", "key"], f"type = 'lesson' AND {true}"),
         ("principal", ["subject", "principal", "type", "time", "key"], "principal IS NOT NULL"),
     ):
         only = sa.text(where)
@@ -154,9 +153,8 @@ def downgrade() -> None:
     if postgres:
         op.execute("DROP FUNCTION remem_refuse()")
         op.execute("DROP FUNCTION remem_refuse_past()")
-    for name in ("confirmed", "standing", "principal"):
+    for name in ("confirmed", "principal", "subject_type_counts_key"):
         op.drop_index(f"ix_statements_{name}", "statements")
-    op.drop_index("ix_statements_type_subject_key", "statements")
     op.create_index("ix_statements_type_subject", "statements", ["type", "subject"])
     op.drop_index("ix_tokens_principal", "tokens")
     for table, columns in (

@@ -6,6 +6,7 @@ before it was looked for.
 
 from __future__ import annotations
 
+import gc
 import sys
 from importlib.util import find_spec
 from typing import Final
@@ -14,7 +15,7 @@ from typing import Final
 # fmt: off
 PACKAGES: Final = (
     "fastapi", "uvicorn", "httptools", "starlette", "pydantic", "anyio", "sqlalchemy", "alembic", "pydantic_settings",
-    "psycopg", "structlog", "prometheus_client",
+    "psycopg", "structlog", "prometheus_client", "http_message_signatures",
 )
 # fmt: on
 
@@ -26,8 +27,12 @@ def main() -> None:
             f"remem-server: error: expected the server's packages, got none of {', '.join(missing)}\n"
             "remem-server: hint: pip install 'remem[server]'"
         )
+    # What is loaded stays: the collector of garbage would look through all of it, over and over.
+    gc.disable()
     from remem_server.commands import main as command
 
+    gc.freeze()
+    gc.enable()
     command()
 
 

@@ -114,13 +114,32 @@ class LessonDetail(Lesson):
     complete: bool = Field(description="Whether these are all of the records.")
 
 
+class VerdictOfOffer(Answer):
+    """What became of one part of an offer."""
+
+    id: str = Field(description="Of the item that it is, 64 hex digits; zeros where that cannot be told.")
+    verdict: Literal["new", "newer", "known", "older", "refused", "deferred"]
+    code: str | None = Field(default=None, description="Why it was refused or deferred.")
+
+
+class Verdicts(Answer):
+    """What became of an offer."""
+
+    verdicts: list[VerdictOfOffer]
+
+
 class Acted(Answer):
     """What became of an act of the operator."""
 
     act: Literal["revoke", "unrevoke", "deny", "undeny", "block", "unblock"]
     subject: str = Field(description="A lesson's hash, or a key.")
-    outcome: Literal["done", "already"] = Field(description="`already` where it was so before; nothing is logged then.")
+    outcome: Literal["done", "already"] = Field(
+        description="`already` where it was so before; the journal has nothing of it then."
+    )
     known: bool = Field(description="Whether anything of the subject is held here; if not, it may be a typing error.")
+    file_percent: int | None = Field(
+        description="How full the node's own file is; null where the act is no word of it."
+    )
 
 
 class TokenEntry(Answer):
@@ -146,21 +165,21 @@ class TokenMade(TokenEntry):
     token: str
 
 
-class LogEntry(Answer):
-    """An act of the operator, as it was logged."""
+class JournalEntry(Answer):
+    """An act of the operator, as the journal has it."""
 
-    id: int
-    at: datetime
+    id: int = Field(description="Its number, which only grows.")
+    at: datetime = Field(description="When it was done.")
     who: str
     act: str
     subject: str
     reason: str | None
 
 
-class LogPage(Answer):
+class JournalPage(Answer):
     """Some of the operator's acts, the oldest first."""
 
-    acts: list[LogEntry]
+    acts: list[JournalEntry]
     next: int | None = Field(description="Pass it as `after` for the next page; null at the end.")
 
 
@@ -170,22 +189,23 @@ class Stats(Answer):
     revision: str | None = Field(description="The migration that its tables are of.")
     changes: int = Field(description="The newest cursor of its index.")
     files: int = Field(description="How many keys it knows a file of.")
-    held: int = Field(description="How many of these files it has.")
-    blocked: int
+    held: int = Field(description="How many of these files it has; the others were blocked.")
+    blocked: int = Field(description="How many keys are blocked.")
     bytes: int = Field(description="The size of the files that it has.")
-    records: int
+    records: int = Field(description="How many records they have, the seals left out.")
     statements: dict[str, int] = Field(description="How many records pass judgement, by type.")
-    skipped: int
+    skipped: int = Field(description="How many judgement skips.")
     lessons: dict[str, int] = Field(description="How many lessons are listed, by state.")
     unlisted: int = Field(description="Of how many more something is said, while no publication stands.")
-    principals: int
+    principals: int = Field(description="How many parties answer for the keys that are admitted.")
     tokens: dict[str, int] = Field(description="How many tokens there are, by what they are good for.")
-    equivocations: int
-    acts: int
-    database_bytes: int
+    equivocations: int = Field(description="How often an owner sealed two files with one number.")
+    acts: int = Field(description="How many acts of the operator the journal has.")
+    operator_file_percent: int = Field(description="How full the fullest file of an operator is, by bytes or records.")
+    database_bytes: int = Field(description="What the database takes.")
 
 
-class Limits(Answer):
+class SizeLimits(Answer):
     """The sizes that this commons accepts."""
 
     line_bytes: int
@@ -202,7 +222,7 @@ class Descriptor(Answer):
     operators: list[str] = Field(description="The keys of those who answer for it, the node's first.")
     open: bool = Field(description="Whether anyone may publish.")
     private: bool = Field(description="Whether reading needs a token.")
-    limits: Limits
+    limits: SizeLimits
     confirmations: int = Field(description="How many counted confirmations make a lesson common here.")
     window_days: int = Field(description="For how many days the last of them keeps it so.")
     peers: list[str]

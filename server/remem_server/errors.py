@@ -118,10 +118,16 @@ class AdminToken(CommonsError):
     code = "admin_token"
 
 
-class TokenNumberUnknown(CommonsError):
-    """No token has that number."""
+class TokenIdUnknown(CommonsError):
+    """No token has that id."""
 
-    code = "token_number_unknown"
+    code = "token_id_unknown"
+
+
+class NotAPeer(CommonsError):
+    """This commons takes offers of its peers alone, and of whoever may publish."""
+
+    code = "not_a_peer"
 
 
 class Blocked(CommonsError):
@@ -164,6 +170,12 @@ class BodyTimeout(CommonsError):
     code = "body_timeout"
 
 
+class RequestForm(CommonsError):
+    """What came is no request of HTTP/1.1, or its head is too long."""
+
+    code = "request_form"
+
+
 class BodyIncomplete(CommonsError):
     """The connection broke off before the body was whole."""
 
@@ -195,7 +207,7 @@ class TooManyKeys(ComeAgain):
 
 
 class Busy(ComeAgain):
-    """More files came at once than can be taken in."""
+    """More came at once than can be taken in."""
 
     code = "busy"
 

@@ -59,8 +59,13 @@ class Settings(BaseSettings):
             token; of ten times as many, its connections are closed unheard.
         new_keys_per_day: how many keys that were never seen here may come without a token, altogether.
         new_keys_per_address: how many of them from one address.
-        checking: how many files are verified at once.
-        waiting: how many more may wait for that; the others are told to come later.
+        verify_threads: how many files are verified at once.
+        verify_queue: how many more may wait for that; the others are told to come later.
+        names: the names that others reach this commons by, each with its port where that is not the scheme's own: what
+            a peer signed for another is not for this commons.
+        gossip_minutes: how often this commons asks some of its peers, about; 0 for never.
+        gossip_megabytes: how much one peer may send in a night; all that are no peers together a twelfth of it.
+        gossip_newcomers: how many keys of them may be new here; for those that are no peers a twelfth again.
     """
 
     model_config = SettingsConfigDict(env_prefix="REMEM_", env_ignore_empty=True, frozen=True, extra="ignore")
@@ -84,10 +89,14 @@ class Settings(BaseSettings):
     refusals_per_minute: int = Field(default=3_000, ge=1, le=_COUNT_MOST)
     new_keys_per_day: int = Field(default=10_000, ge=1, le=_COUNT_MOST)
     new_keys_per_address: int = Field(default=1_000, ge=1, le=_COUNT_MOST)
-    checking: int = Field(default=2, ge=1, le=64)
-    waiting: int = Field(default=32, ge=0, le=10_000)
+    verify_threads: int = Field(default=2, ge=1, le=64)
+    verify_queue: int = Field(default=32, ge=0, le=10_000)
+    names: Annotated[tuple[str, ...], NoDecode] = ()
+    gossip_minutes: float = Field(default=60, ge=0, le=10_080)
+    gossip_megabytes: int = Field(default=4_000, ge=1, le=_COUNT_MOST)
+    gossip_newcomers: int = Field(default=12_000, ge=0, le=_COUNT_MOST)
 
-    @field_validator("operators", "proxies", mode="before")
+    @field_validator("operators", "proxies", "names", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(value.replace(",", " ").split()) if isinstance(value, str) else value
@@ -99,6 +108,14 @@ class Settings(BaseSettings):
             return tuple(PublicKey.parse(key).hex for key in value)
         except ProtocolError as error:
             raise ValueError(str(error)) from error
+
+    @field_validator("names")
+    @classmethod
+    def _are_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            if "/" in name or not name.isprintable():
+                raise ValueError(f"expected a name like commons.example or commons.example:7363, got {show(name)}")
+        return tuple(name.lower() for name in value)
 
     @field_validator("proxies")
     @classmethod

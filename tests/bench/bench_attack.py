@@ -4,6 +4,7 @@ Each attacker has a commons of its own, which is open, so that it needs no token
 is on loopback: the attackers come from two addresses and the reader from another. What is measured is one reader with
 one connection, which reads one file over and over and is told that it has it; while nothing else is there, and while
 the attack goes on, from its first second. Reconnecting, where its connection is taken away, is part of the time.
+Beside the flood of new keys there is a publisher too, with some files and an address of its own.
 
 The attackers share the two cores with the commons and the reader. So they are cheap: one process, raw sockets and
 bytes that were made before. What they take of the machine counts against the commons here, and would not elsewhere.
@@ -41,6 +42,8 @@ NEW_KEYS = 200 if SMALL else 2_000
 IDLE = 300 if SMALL else 2_000
 ADDRESSES = ("127.0.0.21", "127.0.0.22")
 READER = "127.0.0.11"
+PUBLISHER = "127.0.0.12"
+PUBLISHED = 8
 AT_ONCE = 32
 
 HELD = full_file(key(0))
@@ -94,6 +97,20 @@ def reads_a_second(port: int, seconds: float) -> float:
             reader.read()
             number += 1
         return number / (now - started)
+
+
+def publish_seconds(port: int, first: int) -> float:
+    """Publish some files, each a while after the last, and return the median of how long one took."""
+    taken = []
+    for number in range(first, first + PUBLISHED):
+        request = put_of(number, file(key(number), [lesson(sentence(number))]))
+        with socket.create_connection(("127.0.0.1", port), 30, (PUBLISHER, 0)) as opened:
+            started = time.perf_counter()
+            opened.sendall(request)
+            assert opened.recv(65_536).startswith(b"HTTP/1.1 201 ")
+            taken.append(time.perf_counter() - started)
+        time.sleep(0.1)
+    return median(taken)
 
 
 # --- attackers ---
@@ -232,7 +249,7 @@ ATTACKS: dict[str, Callable[[int, Event], None]] = {
 
 
 class Measured(NamedTuple):
-    """The reads a second of an honest reader, without an attack and under it."""
+    """What an honest reader or publisher finds, without an attack and under it."""
 
     without: float
     under: float
@@ -251,6 +268,19 @@ def under(attack: Callable[[int, Event], None], port: int) -> Iterator[None]:
         ended.set()
         attacker.join(10)
         attacker.kill()
+
+
+def measure_publisher() -> Measured:
+    """Measure how long an honest file takes without a flood of new keys, and beside it."""
+    with tempfile.TemporaryDirectory() as folder, spawn(Path(folder) / "data", ["--port", "0", "--open"]) as commons:
+        port = int(commons.url.rpartition(":")[2])
+        _publish(port)
+        without = publish_seconds(port, 1_000_000)
+        with under(new_keys, port):
+            # The flood has to begin.
+            reads_a_second(port, 1.0)
+            beside = publish_seconds(port, 2_000_000)
+    return Measured(without, beside)
 
 
 def measure(attack: Callable[[int, Event], None]) -> Measured:
@@ -285,6 +315,9 @@ def main() -> None:
     for name, found in measured.items():
         seconds[f"{name}: a read without them"] = 1 / found.without
         seconds[f"{name}: a read beside them"] = 1 / found.under
+    published = measure_publisher()
+    seconds["an honest file without a flood of new keys"] = published.without
+    seconds["an honest file beside it"] = published.under
     bounds = [Bound(name, found.under / found.without, least=0.5) for name, found in measured.items()]
     report(f"one honest reader; means of {SECONDS:g} seconds, attackers on the same two cores", seconds, bounds)
 

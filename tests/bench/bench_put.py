@@ -1,7 +1,8 @@
 """Publishing a full file over HTTP: the whole PUT of a new one, and of the next one with one line changed.
 
 The measure is what PyNaCl takes to verify its 506 signatures and no more, on one core. The commons is a process of
-its own, and everything is included: HTTP, acceptance, judgement, rows, and the commit.
+its own, and everything is included: HTTP, acceptance, judgement, rows, and the commit. Acceptance takes 1.26 of it and
+judgement 0.21; what a search and the counts of 505 lessons need is written in the same transaction, and takes 0.5.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def main() -> None:
         f"a file of {len(messages[0]) - 1} lessons, {len(first[0]):,} bytes; medians of {REPETITIONS}",
         seconds,
         [
-            Bound("PUT as a new file / bare verification", new / verification, most=2.0),
+            Bound("PUT as a new file / bare verification", new / verification, most=2.3),
             Bound("PUT as a new file / PUT with one line changed", new / one, least=7.0),
         ],
     )

@@ -61,7 +61,7 @@ def test_constraints_are_names_and_versions_and_nothing_else() -> None:
     assert odd == []
 
 
-@pytest.mark.parametrize("extra", ["server", "dev"])
+@pytest.mark.parametrize("extra", ["gossip", "lan", "server", "dev"])
 def test_every_installed_dependency_of_an_extra_is_pinned(extra: str) -> None:
     pinned = {canonicalize_name(line.partition("==")[0]) for line in pins()}
     missing = closure("remem", frozenset({extra})) - pinned - INSTALLERS
@@ -72,6 +72,14 @@ def test_a_memory_alone_brings_no_web_framework_and_no_database_library() -> Non
     light = closure("remem", frozenset())
     assert {"httpx", "pynacl", "typer"} <= light
     assert light & HEAVY == set()
+    assert "cryptography" not in light
+
+
+def test_what_gossip_needs_comes_with_it_and_with_the_server() -> None:
+    needed = {"http-message-signatures", "httpcore", "certifi", "idna"}
+    assert closure("remem", frozenset({"gossip"})) >= needed
+    assert closure("remem", frozenset({"server"})) >= needed
+    assert closure("remem", frozenset({"gossip"})) & HEAVY == set()
 
 
 def test_the_server_brings_what_a_memory_does_not() -> None:
@@ -83,10 +91,13 @@ def test_a_wheel_holds_the_packages_their_type_markers_and_the_migrations(tmp_pa
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"remem", "remem_server"}
+    packages = {name.split("/")[0] for name in names if ".dist-info/" not in name}
+    assert packages == {"remem", "remem_gossip", "remem_server"}
     assert {
         "remem/__init__.py",
         "remem/py.typed",
+        "remem_gossip/__init__.py",
+        "remem_gossip/py.typed",
         "remem_server/__init__.py",
         "remem_server/py.typed",
     } <= set(names)

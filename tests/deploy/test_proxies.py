@@ -140,13 +140,13 @@ def hidden(front: Front, address: str, path: str) -> int:
 @pytest.mark.parametrize(
     "path",
     ["/metrics", "/metrics?x=1", "/%6detrics", "//metrics", "/commons/../metrics", "/commons/%2e%2e/metrics",
-     "/admin/log", "/admin/", "/%61dmin/log", "//admin/log", "/docs/../admin/log"],
+     "/admin/journal", "/admin/", "/%61dmin/journal", "//admin/journal", "/docs/../admin/journal"],
 )  # fmt: skip
 def test_what_is_the_operators_is_not_reached_from_outside(front: Front, path: str) -> None:
     assert hidden(front, OUTSIDE, path) == 403
 
 
-@pytest.mark.parametrize(("path", "status"), [("/metrics", 200), ("/admin/log", 401)])
+@pytest.mark.parametrize(("path", "status"), [("/metrics", 200), ("/admin/journal", 401)])
 def test_what_is_the_operators_is_reached_from_inside(front: Front, path: str, status: int) -> None:
     assert hidden(front, INSIDE, path) == status
 

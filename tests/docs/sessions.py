@@ -2,17 +2,20 @@
 
 A session is a fenced block of the language `console`. A line that begins with `$ ` is a command, what follows it
 up to the next is its output. In the output `…` stands for anything within a line, and a line of `…` alone for any
-number of lines.
+number of lines. A command that ends in `&` goes on beside the others, and `$!` is its process.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 
 class Step(NamedTuple):
@@ -64,11 +67,24 @@ class Shell:
         self.place = folder / ".place"
         self.environment = dict(environment)
         self.spell = spell
+        self.beside: str | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """End what goes on beside the steps, where no step did."""
+        if self.beside is not None:
+            with suppress(ProcessLookupError):
+                os.kill(int(self.beside), signal.SIGTERM)
 
     def run(self, step: Step) -> str | None:
         """Run one step; return what is wrong, or None where the output is the one that is shown."""
+        command = self.spell(step.command)
+        if self.beside is not None:
+            command = command.replace("$!", self.beside)
         done = subprocess.run(
-            ["/bin/sh", "-c", f"{self.spell(step.command)}\npwd -P > {shlex.quote(str(self.place))}"],
+            ["/bin/sh", "-c", f'{command}\n{{ pwd -P; echo "$!"; }} > {shlex.quote(str(self.place))}'],
             env=self.environment,
             cwd=self.folder,
             stdout=subprocess.PIPE,
@@ -77,7 +93,8 @@ class Shell:
             timeout=60,
             check=False,
         )
-        self.folder = Path(self.place.read_text().strip())
+        place, started = self.place.read_text().splitlines()
+        self.folder, self.beside = Path(place), started or self.beside
         if matches(self.spell(step.output), done.stdout):
             return None
         return f"line {step.line}: $ {step.command}\nshown:\n{self.spell(step.output)}\ncame:\n{done.stdout}"

@@ -35,6 +35,9 @@ from remem.protocol import (
     unicode14,
 )
 from remem.protocol.times import parse_time, unix_seconds
+from remem_gossip import memory_node, taking, wire
+from remem_gossip.reconcile import BadFrame
+from remem_gossip.signatures import WINDOW_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = (ROOT / "PROTOCOL.md").read_text("utf-8")
@@ -55,6 +58,7 @@ TITLES = (
     "13. Numbers",
     "14. A worked example",
     "15. Decisions",
+    "16. Gossip",
     "Appendix A. The event",
 )
 LINES_OF_A_PAGE = 60
@@ -95,7 +99,7 @@ def test_the_summary_fits_on_a_page() -> None:
 
 def test_docstrings_name_sections_that_exist() -> None:
     named = set()
-    for path in [*ROOT.glob("client/**/*.py"), *ROOT.glob("server/**/*.py")]:
+    for path in [found for name in ("client", "gossip", "server") for found in (ROOT / name).rglob("*.py")]:
         for numbers in re.findall(r"PROTOCOL\.md, sections? ([0-9, andto]+)", path.read_text("utf-8")):
             named |= set(re.findall(r"[0-9]+", numbers))
     assert named <= {title.split(".")[0] for title in TITLES[:-1]}
@@ -196,9 +200,27 @@ def test_the_http_codes_are_those_of_the_server() -> None:
     assert written == {vars(kind)["code"]: int(status_of(kind)) for kind in kinds}
 
 
+def test_the_codes_between_nodes_are_those_of_the_package() -> None:
+    pytest.importorskip("remem_server.web.problems", reason="the server is not installed")
+    problems = importlib.import_module("remem_server.web.problems")
+    signatures = importlib.import_module("remem_gossip.signatures")
+    refused = [*subclasses(signatures.BadSignature), BadFrame, wire.BadBody]
+    table = rows(section("Between nodes", 3))
+    written = [(code(row[0]), int(row[1]), row[2]) for row in table if len(row) == 3]
+    made = [(vars(kind)["code"], int(problems.status_of(kind)), str(kind.__doc__).splitlines()[0]) for kind in refused]
+    assert written == made
+    verdicts = {taking.OVER_BUDGET, taking.NOT_SEALED, taking.NO_PROOF, taking.REFUSED_BEFORE}
+    verdicts |= {memory_node.OWN_FILE, memory_node.NO_ROOM}
+    assert {code(row[0]) for row in table if len(row) == 2} == verdicts
+
+
 def test_the_numbers_are_those_of_the_rules() -> None:
     written = {code(name): value for name, value, _what in rows(section("13. Numbers"))}
-    assert written == {name: spell(getattr(RULES, name)) for name in RULES.__dataclass_fields__}
+    of_nodes = {name: value for name, value in written.items() if name.isupper()}
+    made = {name: spell(getattr(RULES, name)) for name in RULES.__dataclass_fields__}
+    assert {name: value for name, value in written.items() if name not in of_nodes} == made
+    numbers = {**vars(wire), "WINDOW_SECONDS": WINDOW_SECONDS}
+    assert of_nodes == {name: spell(numbers[name]) for name in of_nodes}
 
 
 def spell(value: int | timedelta) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 import sys
 from dataclasses import fields
@@ -19,6 +20,13 @@ from remem_testkit.server import plain_environment, spawn
 
 README = Path(__file__).parents[2] / "README.md"
 ADDRESS = "http://127.0.0.1:7363"
+NODE, NODE_ADDRESS = "remem node --open", "http://127.0.0.1:7364"
+
+
+def free_port() -> int:
+    """Return a port of loopback that nobody listens at now."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])
 
 
 def test_the_sessions_of_the_readme_run_as_shown_and_its_example_judges(tmp_path: Path) -> None:
@@ -32,8 +40,14 @@ def test_the_sessions_of_the_readme_run_as_shown_and_its_example_judges(tmp_path
         environment = plain_environment(
             HOME=str(home), PATH=f"{programs}{os.pathsep}{os.environ['PATH']}", TOKEN=str(commons.token)
         )
-        shell = Shell(place, environment, lambda text: text.replace(ADDRESS, commons.url))
-        wrong = [found for step in steps if (found := shell.run(step)) is not None]
+        port = free_port()
+
+        def spell(text: str) -> str:
+            text = text.replace(NODE, f"{NODE} --port {port}").replace(NODE_ADDRESS, f"http://127.0.0.1:{port}")
+            return text.replace(ADDRESS, commons.url)
+
+        with Shell(place, environment, spell) as shell:
+            wrong = [found for step in steps if (found := shell.run(step)) is not None]
         assert not wrong, "\n\n".join(wrong)
         example = re.findall(r"^```python\n(.*?)^```$", README.read_text("utf-8"), re.MULTILINE | re.DOTALL)
         assert len(example) == 1

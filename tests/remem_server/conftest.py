@@ -28,8 +28,8 @@ from remem_server.commands.common import PROGRAM
 from remem_server.commands.main import app
 from remem_server.web.app import create_app
 from remem_testkit.command import Ended, Remem
-from remem_testkit.postgres import DATABASES, fresh_database
-from remem_testkit.server import HandClock, ServedCommons, prepared, serve
+from remem_testkit.postgres import DATABASES, made_database
+from remem_testkit.server import HandClock, ServedCommons, lay_tables, prepared, serve
 
 # Reading the certificates of the machine takes longer than most tests.
 _NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -59,24 +59,30 @@ def place(database: str) -> Iterator[Callable[[str], dict[str, Any]]]:
 
         @cache
         def place(name: str) -> dict[str, Any]:
-            return {"database_url": stack.enter_context(fresh_database())} if database == "postgres" else {}
+            return {"database_url": stack.enter_context(made_database())} if database == "postgres" else {}
 
         yield place
 
 
 @pytest.fixture
-def engine(tmp_path: Path, place: Callable[[str], dict[str, Any]]) -> Iterator[Engine]:
+def engine(tmp_path: Path, database: str, place: Callable[[str], dict[str, Any]]) -> Iterator[Engine]:
     """Return the database of a new commons that nothing serves."""
+    if database == "sqlite":
+        lay_tables(tmp_path / "data")
     with prepared(tmp_path / "data", **place("data")) as made:
         yield made.engine
 
 
 @pytest.fixture
-def start(tmp_path: Path, place: Callable[[str], dict[str, Any]]) -> Iterator[Callable[..., ServedCommons]]:
+def start(
+    tmp_path: Path, database: str, place: Callable[[str], dict[str, Any]]
+) -> Iterator[Callable[..., ServedCommons]]:
     """Return a function that starts a commons with settings of the test."""
     with ExitStack() as stack:
 
         def start(name: str = "data", **options: Any) -> ServedCommons:
+            if database == "sqlite" and not (tmp_path / name).exists():
+                lay_tables(tmp_path / name)
             return stack.enter_context(serve(tmp_path / name, **{"clock": HandClock(), **place(name), **options}))
 
         yield start

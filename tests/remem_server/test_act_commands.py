@@ -1,14 +1,15 @@
-"""`remem-server revoke`, `deny`, `block` and `log`: what they print, how they end, where key and token come from."""
+"""The operator's acts as commands, and `journal`: what they print, how they end, where key and token come from."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
 
-from remem.protocol import lesson_hash
+from remem.protocol import RULES, lesson_hash
 from remem_server.settings import system_clock
 from remem_testkit.command import Remem
 from remem_testkit.files import file, key, lesson, sentence
@@ -29,10 +30,12 @@ def made(operator: Remem) -> Remem:
 
 
 @pytest.mark.parametrize(
-    ("act", "subject", "words"),
-    [("revoke", HASH, "revoked"), ("deny", KEY, "denied"), ("block", KEY, "blocked")],
+    ("act", "subject", "words", "percent"),
+    [("revoke", HASH, "revoked", 0), ("deny", KEY, "denied", 0), ("block", KEY, "blocked", None)],
 )
-def test_an_act_is_done_told_and_taken_back(made: Remem, act: str, subject: str, words: str) -> None:
+def test_an_act_is_done_told_and_taken_back(
+    made: Remem, act: str, subject: str, words: str, percent: int | None
+) -> None:
     first = made(act, subject, *WHY)
     assert (first.status, first.out) == (0, "")
     assert first.err.splitlines() == [
@@ -40,26 +43,32 @@ def test_an_act_is_done_told_and_taken_back(made: Remem, act: str, subject: str,
         f"remem-server: nothing of it is held here; where that is a typing error, remem-server un{act} takes it back",
     ]
     again = made(act, subject, *WHY, "--json")
-    assert again.document == {"act": act, "subject": subject, "outcome": "already", "known": False}
+    assert again.document == {
+        "act": act,
+        "subject": subject,
+        "outcome": "already",
+        "known": False,
+        "file_percent": percent,
+    }
     assert f"{subject} is {words} already" in again.err
     for outcome, said in (("done", f"is no longer {words}"), ("already", f"was not {words}: nothing is done")):
         back = made(f"un{act}", subject, "--json")
         assert (back.status, back.document["outcome"]) == (0, outcome)
         assert f"{subject} {said}" in back.err
-    assert [row["act"] for row in made("log", "--json").document] == [act, f"un{act}"]
+    assert [row["act"] for row in made("journal", "--json").document] == [act, f"un{act}"]
 
 
-def test_the_log_is_a_table_that_is_read_on(made: Remem) -> None:
-    assert "nothing was done yet" in made("log").err
+def test_the_journal_is_a_table_that_is_read_on(made: Remem) -> None:
+    assert "nothing was done yet" in made("journal").err
     for number in range(3):
         made("revoke", f"{number:032x}", *WHY)
-    shown = made("log", "--limit", "2")
+    shown = made("journal", "--limit", "2")
     head, *rows = shown.out.splitlines()
     assert head.split() == ["id", "at", "who", "act", "subject", "reason"]
     assert [row.endswith("It is not so.") for row in rows] == [True, True]
     assert "there is more: --after 2" in shown.err
-    assert [row["id"] for row in made("log", "--after", "2", "--json").document] == [3]
-    assert "nothing more was done" in made("log", "--after", "3").err
+    assert [row["id"] for row in made("journal", "--after", "2", "--json").document] == [3]
+    assert "nothing more was done" in made("journal", "--after", "3").err
 
 
 @pytest.mark.parametrize(
@@ -70,14 +79,15 @@ def test_the_log_is_a_table_that_is_read_on(made: Remem) -> None:
         (("deny", *WHY), 2, "missing argument 'KEY'"),
         (("revoke", HASH[:5], *WHY), 2, "hash: expected 32 lower-case hex digits"),
         (("deny", HASH, *WHY), 2, "key: expected"),
-        (("block", KEY, "--reason", ""), 2, "reason: expected"),
+        (("block", KEY, "--reason", ""), 2, "reason: expected a sentence, got nothing"),
+        (("deny", "f" * 64, *WHY), 2, "which is none: a digit of it is wrong"),
         (("revoke", HASH, *WHY, "--to", "http://127.0.0.1:1"), 2, "--to together with --key"),
         (("revoke", HASH, *WHY, "--key", "node.key"), 2, "--to together with --key"),
         (("revoke", HASH, *WHY, "--adopt"), 2, "--to together with --key"),
-        (("log", "--after", "1" + "0" * 30), 2, "--after"),
+        (("journal", "--after", "1" + "0" * 30), 2, "--after"),
         (("deny", KEY, *WHY, "--to", "http://127.0.0.1:1", "--key", "x", "--data", "d"), 2, "without --data"),
         (("revoke", HASH, *WHY, "--to", "http://127.0.0.1:1", "--key", "/nowhere/node.key"), 1, "/nowhere/node.key"),
-        (("log", "--limit", "0"), 2, "--limit"),
+        (("journal", "--limit", "0"), 2, "--limit"),
     ],
 )
 def test_a_call_that_cannot_be_followed_says_why(made: Remem, words: tuple[str, ...], status: int, said: str) -> None:
@@ -85,7 +95,34 @@ def test_a_call_that_cannot_be_followed_says_why(made: Remem, words: tuple[str, 
     assert (ended.status, ended.out) == (status, "")
     assert ended.err.startswith("remem-server: error: ")
     assert said in ended.err
-    assert made("log", "--json").document == []
+    assert made("journal", "--json").document == []
+
+
+def test_whoever_takes_a_block_back_hears_that_the_file_must_come_again(made: Remem) -> None:
+    made("block", KEY, *WHY)
+    assert "its file comes back when it is published again" in made("unblock", KEY).err
+    assert "comes back" not in made("unblock", KEY).err
+
+
+def test_what_is_so_already_is_not_said_to_be_a_typing_error(made: Remem) -> None:
+    made("revoke", HASH, *WHY)
+    assert made("revoke", HASH, *WHY).err == f"remem-server: {HASH} is revoked already\n"
+
+
+def test_whoever_speaks_in_a_file_that_fills_up_is_told(
+    made: Remem, start: Start, monkeypatch: pytest.MonkeyPatch, key_file: Path
+) -> None:
+    monkeypatch.setattr("remem_server.operator.own_file.RULES", replace(RULES, file_records=5, file_bytes=1_000_000))
+    commons = start("elsewhere", clock=system_clock)
+    monkeypatch.setenv("REMEM_TOKEN", commons.token())
+    there = ("--to", commons.url, "--key", str(key_file))
+    for place in ((), there):
+        for number in range(3):
+            assert "full" not in made("revoke", f"{number:032x}", *WHY, *place).err
+        assert "full to 80 %" in made("deny", KEY, *WHY, *place).err
+        assert "full to 80 %" in made("deny", KEY, *WHY, *place).err
+    assert "full to 80 %" in made("stats").err
+    assert made("stats", "--json").document["operator_file_percent"] == 80
 
 
 def test_what_a_rule_forbids_ends_with_3(start: Start, operator: Remem) -> None:
@@ -134,7 +171,7 @@ def test_a_key_that_is_elsewhere_signs_there_and_needs_no_database(
     assert (refused.status, refused.out) == (3, "")
     assert "expected a bearer token, got none" in refused.err
     assert refused.err.startswith("remem-server: nothing was signed here with this key before: ")
-    assert "what was signed is kept beside the key, and the next act sends it" in refused.err
+    assert "hint: the variable REMEM_TOKEN is to hold a token to publish with there; what was signed" in refused.err
     secret = commons.token()
     monkeypatch.setenv("REMEM_TOKEN", secret)
     done = operator("revoke", HASH, *WHY, *there, "--json")
@@ -146,6 +183,7 @@ def test_a_key_that_is_elsewhere_signs_there_and_needs_no_database(
         "target": commons.url,
         "obeyed": True,
         "warnings": [],
+        "file_percent": 0,
     }
     assert done.err == f"remem-server: {HASH} is revoked\n"
     assert secret not in done.out + done.err
@@ -202,9 +240,9 @@ def test_a_key_that_others_may_read_signs_nothing(operator: Remem, key_file: Pat
     assert "others may read" in ended.err
 
 
-@pytest.mark.parametrize("act", ["revoke", "unrevoke", "deny", "undeny", "block", "unblock", "log"])
+@pytest.mark.parametrize("act", ["revoke", "unrevoke", "deny", "undeny", "block", "unblock", "journal"])
 def test_help_is_printed(operator: Remem, act: str) -> None:
     ended = operator(act, "--help")
     assert ended.status == 0
     assert ended.out.startswith(f"Usage: remem-server {act} ")
-    assert "REMEM_TOKEN" in ended.out or act in ("block", "unblock", "log")
+    assert "REMEM_TOKEN" in ended.out or act in ("block", "unblock", "journal")

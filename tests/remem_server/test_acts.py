@@ -12,7 +12,7 @@ from sqlalchemy import Executable, delete, insert, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DatabaseError
 
-from remem.protocol import RULES, OriginFile, SigningKey, accept, lesson_hash
+from remem.protocol import RULES, OriginFile, SigningKey, Verdict, accept, lesson_hash, newest
 from remem.protocol.canonical import JSON
 from remem.protocol.errors import UnsealedLine
 from remem.protocol.times import unix_seconds
@@ -22,7 +22,7 @@ from remem_server.errors import Internal, KeyRetired, OlderFile, OperatorFileFul
 from remem_server.files import journal, store
 from remem_server.files.accept import accept_file
 from remem_server.operator import acts, own_file
-from remem_server.operator.own_file import ROOM_FOR_DENIALS, Act, Word, revised, united
+from remem_server.operator.own_file import ROOM_FOR_DENIALS, Act, Word, resealed, revised, united
 from remem_server.upkeep.audit import audit
 from remem_testkit.files import NOW, confirmation, denial, draft_file, file, key, lesson, revocation, sentence
 from remem_testkit.server import HandClock, ServedCommons
@@ -191,8 +191,10 @@ def test_two_files_that_have_no_room_together_are_refused() -> None:
 
 def test_an_act_is_a_sealed_file_of_the_node_and_a_row_of_the_journal(commons: ServedCommons) -> None:
     put(commons, key(1), file(key(1), [lesson(sentence(1))]))
-    assert say(commons, "revoke", HASH) == acts.Outcome("revoke", HASH, "done", known=True)
-    assert say(commons, "deny", KEY, "It is a campaign.") == acts.Outcome("deny", KEY, "done", known=True)
+    assert say(commons, "revoke", HASH) == acts.Outcome("revoke", HASH, "done", known=True, file_percent=0)
+    assert say(commons, "deny", KEY, "It is a campaign.") == acts.Outcome(
+        "deny", KEY, "done", known=True, file_percent=0
+    )
     assert topics(commons) == (f"revoke {HASH}", f"deny {KEY}")
     assert say(commons, "unrevoke", HASH, None).outcome == "done"
     assert say(commons, "undeny", KEY, "It was another.").outcome == "done"
@@ -272,6 +274,64 @@ def test_a_clock_that_was_days_ahead_is_said_to_have_been(start: Start) -> None:
     with pytest.raises(OlderFile, match="days ahead"):
         say(commons, "revoke", OTHER)
     assert len(written(commons)) == 1
+
+
+def test_a_file_that_is_sealed_anew_is_above_what_any_burst_reached() -> None:
+    # A database that was set back has the first file; readers have the last of the acts that came behind it.
+    set_back = words_of(file(MINE, [], seal=unix_seconds(NOW), at=NOW), Word("revoke", HASH, said=True))
+    burst = set_back
+    for number in range(300):
+        assert burst is not None
+        burst = words_of(burst.data, Word("deny", KEY, number % 2 == 0, REASON))
+    assert set_back is not None
+    assert burst is not None
+    assert burst.version.seal == unix_seconds(NOW) + 301
+    after = resealed(MINE, set_back, NOW + timedelta(seconds=1))
+    assert after is not None
+    assert after.lines == set_back.lines
+    assert newest(burst.version, after.version) is Verdict.NEWER
+    assert accept(after.data, now=NOW).version == after.version
+
+
+def test_a_file_that_is_sealed_anew_is_followed_by_every_further_act(commons: ServedCommons) -> None:
+    say(commons, "revoke", HASH)
+    for _ in range(2):
+        before = own(commons)
+        assert acts.reseal(commons.commons, WHO)
+        assert_sound(commons)
+        after = own(commons)
+        assert before is not None
+        assert after is not None
+        assert after.lines == before.lines
+        assert newest(before.version, after.version) is Verdict.NEWER
+        assert written(commons)[-1] == (WHO, "reseal", after.key.hex, None)
+        assert say(commons, "deny", KEY).outcome == "done"
+        assert say(commons, "undeny", KEY).outcome == "done"
+
+
+def test_a_node_that_said_nothing_has_no_file_to_seal_anew(commons: ServedCommons) -> None:
+    assert not acts.reseal(commons.commons, WHO)
+    assert written(commons) == []
+    assert own(commons) is None
+
+
+@pytest.mark.parametrize(
+    "seal",
+    [None, RULES.last_seal, unix_seconds(NOW) + 30 * 86_400],
+    ids=["of draft 0", "the last of its key", "days ahead of the clock"],
+)
+def test_a_file_that_cannot_be_followed_is_not_sealed_anew(seal: int | None) -> None:
+    fields = [revocation(OTHER)]
+    held = draft_file(MINE, fields) if seal is None else file(MINE, fields, seal=seal, at=NOW + timedelta(days=30))
+    assert resealed(MINE, accept(held, now=own_file.END_OF_TIME), NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("size", "records", "percent"),
+    [(0, 0, 0), (RULES.file_bytes, 1, 100), (1, RULES.file_records, 100), (RULES.file_bytes // 2, 0, 50)],
+)
+def test_how_full_a_file_is_goes_by_what_is_nearer_to_its_end(size: int, records: int, percent: int) -> None:
+    assert own_file.percent_of(size, records) == percent
 
 
 def test_a_damaged_file_of_the_node_is_told_and_left_alone(commons: ServedCommons) -> None:

@@ -30,12 +30,12 @@ HASH = lesson_hash("error", sentence(1))
 KEY = key(1).public.hex
 REASON = "It is not so."
 POSTS = ("revoke", "unrevoke", "deny", "undeny", "block", "unblock", "tokens", "tokens/1/revoke")
-GETS = ("tokens", "log", "stats")
+GETS = ("tokens", "journal", "stats")
 
 
 def admin_token(commons: ServedCommons, label: str = "desk", **options: Any) -> str:
     secret, _token = acts.token_create(
-        commons.engine, "command by the test", commons.clock(), label=label, admin=True, **options
+        commons.engine, "command by the test", commons.clock(), tokens.Terms(label, admin=True, **options)
     )
     return secret
 
@@ -147,11 +147,12 @@ def test_each_act_is_done_once_and_told(commons: ServedCommons, desk: httpx.Clie
     ):
         subject = body.get("hash", KEY)
         known = (act, subject) != ("unrevoke", HASH)
-        done = {"act": act, "subject": subject, "outcome": "done", "known": known}
+        percent = None if "block" in act else 0
+        done = {"act": act, "subject": subject, "outcome": "done", "known": known, "file_percent": percent}
         answers = [desk.post(f"/admin/{act}", json=body) for _ in range(2)]
         assert [answer.json() for answer in answers] == [done, {**done, "outcome": "already"}]
         assert {answer.status_code for answer in answers} == {200}
-    rows = desk.get("/admin/log").json()["acts"]
+    rows = desk.get("/admin/journal").json()["acts"]
     assert {row["who"] for row in rows[-6:]} == {"token 1 (desk)"}
     assert [(row["act"], row["reason"]) for row in rows[-6:]] == [
         ("revoke", REASON),
@@ -207,7 +208,7 @@ def test_what_is_asked_in_another_form_is_refused(desk: httpx.Client, path: str,
     answer = desk.post(f"/admin/{path}", **given)
     assert (answer.status_code, answer.json()["code"]) == (422, "parameter_form")
     assert answer.json()["detail"].startswith(said)
-    assert [row["act"] for row in desk.get("/admin/log").json()["acts"]] == ["admin token create"]
+    assert [row["act"] for row in desk.get("/admin/journal").json()["acts"]] == ["admin token create"]
 
 
 def test_a_body_that_never_ends_is_cut_off(start: Start, ask: Ask) -> None:
@@ -288,7 +289,7 @@ def test_tokens_are_made_listed_and_revoked(commons: ServedCommons, desk: httpx.
     assert desk.post("/admin/tokens/2/revoke", json={}).json() == revoked.json()
     assert publisher.put(f"/commons/{KEY}.jsonl", content=file(key(1), [])).json()["code"] == "token_revoked"
     assert desk.get("/commons/index").json()[0]["principal"] is None
-    assert [(row["act"], row["subject"], row["reason"]) for row in desk.get("/admin/log").json()["acts"]] == [
+    assert [(row["act"], row["subject"], row["reason"]) for row in desk.get("/admin/journal").json()["acts"]] == [
         ("admin token create", "token 1 (desk)", None),
         ("token create", "token 2 (ann)", None),
         ("token revoke", "token 2 (ann)", "Ann left."),
@@ -313,7 +314,7 @@ def test_an_admin_token_may_make_another_and_revoke_itself(
 
 def test_a_number_that_no_token_has_is_unknown(desk: httpx.Client) -> None:
     answer = desk.post("/admin/tokens/99/revoke", json={})
-    assert (answer.status_code, answer.json()["code"]) == (404, "token_number_unknown")
+    assert (answer.status_code, answer.json()["code"]) == (404, "token_id_unknown")
 
 
 # --- looking ---
@@ -325,16 +326,16 @@ def test_the_log_is_read_page_by_page(desk: httpx.Client) -> None:
     found: list[str] = []
     after: int | None = 0
     while after is not None:
-        page = desk.get("/admin/log", params={"after": after, "limit": 2}).json()
+        page = desk.get("/admin/journal", params={"after": after, "limit": 2}).json()
         found += [row["subject"] for row in page["acts"]]
         after = page["next"]
     assert found == ["token 1 (desk)", *(f"{number:032x}" for number in range(5))]
-    assert desk.get("/admin/log", params={"after": 2**62}).json() == {"acts": [], "next": None}
+    assert desk.get("/admin/journal", params={"after": 2**62}).json() == {"acts": [], "next": None}
 
 
 @pytest.mark.parametrize("query", ["after=-1", "after=x", "limit=0", "limit=1001", f"after={2**63}"])
 def test_a_page_of_another_form_is_refused(desk: httpx.Client, query: str) -> None:
-    assert desk.get(f"/admin/log?{query}").json()["code"] == "parameter_form"
+    assert desk.get(f"/admin/journal?{query}").json()["code"] == "parameter_form"
 
 
 def test_what_is_held_is_counted(commons: ServedCommons, desk: httpx.Client, publisher: httpx.Client) -> None:

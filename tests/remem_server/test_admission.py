@@ -231,7 +231,7 @@ def test_of_two_keys_that_use_a_token_at_once_one_gets_it(commons: ServedCommons
 
 def test_a_token_is_kept_as_a_hash_alone(engine: Engine) -> None:
     with writing(engine) as connection:
-        secret, token = tokens.create(connection, now=NOW, label="laptop")
+        secret, token = tokens.create(connection, NOW, tokens.Terms(label="laptop"))
         row = connection.execute(select(tables.tokens)).one()
         assert tokens.check(connection, secret, NOW) == token
     assert row.token_hash == sha256(secret.encode()).hexdigest()
@@ -243,18 +243,18 @@ def test_a_token_is_kept_as_a_hash_alone(engine: Engine) -> None:
 @pytest.mark.parametrize("principal", ["", "a b", "-x", ".x", "x" * 65, "é", "a\n"])
 def test_a_principal_is_a_plain_name(engine: Engine, principal: str) -> None:
     with writing(engine) as connection, pytest.raises(ParameterForm, match="principal: expected"):
-        tokens.create(connection, now=NOW, principal=principal)
+        tokens.create(connection, NOW, tokens.Terms(principal=principal))
 
 
 @pytest.mark.parametrize("label", ["x" * 101, "a\nb", "\u202e"])
 def test_a_label_can_be_printed(engine: Engine, label: str) -> None:
     with writing(engine) as connection, pytest.raises(ParameterForm, match="label: expected"):
-        tokens.create(connection, now=NOW, label=label)
+        tokens.create(connection, NOW, tokens.Terms(label=label))
 
 
 def test_a_number_is_never_given_twice(engine: Engine) -> None:
     with writing(engine) as connection:
-        made = [tokens.create(connection, now=NOW)[1].id for _ in range(3)]
+        made = [tokens.create(connection, NOW)[1].id for _ in range(3)]
         connection.execute(tables.tokens.delete())
-        made.append(tokens.create(connection, now=NOW)[1].id)
+        made.append(tokens.create(connection, NOW)[1].id)
     assert made == [1, 2, 3, 4]

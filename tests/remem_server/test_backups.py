@@ -20,6 +20,7 @@ from remem_server.database import tables
 from remem_server.database.engine import DATABASE_NAME, is_postgres, writing
 from remem_server.opening.context import Commons
 from remem_server.opening.node import KEY_NAME
+from remem_server.settings import system_clock
 from remem_server.upkeep import backups
 from remem_server.upkeep.audit import audit
 from remem_testkit.command import Remem
@@ -148,8 +149,10 @@ def test_the_command_numbers_anew(operator: Remem, kept: Commons) -> None:
     before = count_of(kept)
     ended = operator("recount", "--json")
     assert ended.status == 0
-    assert ended.document == {"changes": count_of(kept)}
+    assert ended.document == {"changes": count_of(kept), "resealed": True}
     assert count_of(kept) > before
+    assert "what was revoked or denied after the backup is said no more" in ended.err
+    assert list(audit(kept.engine, system_clock())) == []
 
 
 # --- numbers ---

@@ -12,6 +12,7 @@ from sqlalchemy import Engine, create_engine, make_url, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from remem_server.database import changes
 from remem_server.database.engine import is_unavailable, why_of
 from remem_testkit.files import file, key
 from remem_testkit.server import ServedCommons
@@ -96,3 +97,22 @@ def test_a_private_commons_whose_database_is_away_says_so(start: Start, ask: Ask
     answer = client.get("/commons/index")
     assert (answer.status_code, answer.json()["code"]) == (503, "store_unavailable")
     assert answer.headers["Retry-After"]
+
+
+@pytest.mark.parametrize("database", ["postgres"], indirect=True)
+def test_what_reads_prepare_outlives_them_and_what_fails_is_given_up(commons: ServedCommons) -> None:
+    reads, prepared = commons.commons.reads, text("SELECT count(*) FROM pg_prepared_statements")
+    pids = set()
+    for _ in range(10):
+        with reads.connect() as connection:
+            changes.newest(connection)
+            pids.add(connection.execute(text("SELECT pg_backend_pid()")).scalar_one())
+            left = connection.execute(prepared).scalar_one()
+    assert len(pids) == 1
+    assert left > 0
+    with reads.connect() as connection, pytest.raises(DBAPIError):
+        connection.execute(text("SELECT 1/0"))
+    with reads.connect() as connection:
+        assert connection.execute(text("SHOW transaction_isolation")).scalar_one() == "repeatable read"
+        with pytest.raises(DBAPIError, match="read-only"):
+            connection.execute(text("DELETE FROM files"))

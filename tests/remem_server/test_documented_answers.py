@@ -21,12 +21,18 @@ from fastapi import FastAPI
 from sqlalchemy import text, update
 
 from remem.protocol import RULES, SigningKey, lesson_hash
+from remem_gossip import wire
+from remem_gossip.parts import Whole
+from remem_gossip.reconcile import Reconciler, Vector
+from remem_gossip.signatures import sign
+from remem_server import errors
 from remem_server.database import tables
 from remem_server.database.engine import DATABASE_NAME, writing
 from remem_server.files import tokens
 from remem_server.files.accept import Accepted, accept_file
 from remem_server.web import serving
 from remem_server.web.app import create_app
+from remem_server.web.limits import Verifying
 from remem_server.web.routes import files
 from remem_testkit import server as testkit_server
 from remem_testkit.breaking import answer_to_a_disconnect, answer_to_half_a_body, broken_files
@@ -132,7 +138,7 @@ def everything_goes_well(world: World) -> None:
     publisher, admin = world.client(commons, commons.token()), world.client(commons, admin_token(commons))
     world.ask_all(publisher)
     world.ask_all(admin)
-    etags = [publisher.get(path).headers["ETag"] for path in (f"/commons/{ME.public.hex}.jsonl", INDEX)]
+    etags = [publisher.get(path).headers["ETag"] for path in (f"/commons/{ME.public.hex}.jsonl", INDEX, LESSONS)]
     for etag in etags:
         world.ask_all(publisher, headers={"If-None-Match": etag})
     assert publish(publisher, file(ME, [lesson(sentence(2))], at=NOW + timedelta(seconds=1))) == 200
@@ -147,7 +153,7 @@ def what_is_not_there(world: World) -> None:
     reader.put("/commons/x.jsonl", content=b"")
     reader.get(f"{LESSONS}/{HASH}")
     reader.get(f"{LESSONS}/x")
-    for path in (INDEX, LESSONS, "/admin/log"):
+    for path in (INDEX, LESSONS, "/admin/journal"):
         admin.get(path, params={"limit": "x"})
     admin.post("/admin/tokens/99/revoke", json={})
     for method, route in world.routes:
@@ -160,9 +166,9 @@ def what_tokens_are_not_good_for(world: World) -> None:
     commons = world.start("tokens", private=True, clock=clock)
     good, admin = commons.token(), admin_token(commons)
     with writing(commons.engine) as connection:
-        revoked, kept = tokens.create(connection, now=NOW)
+        revoked, kept = tokens.create(connection, NOW)
         tokens.revoke(connection, kept.id, NOW)
-        expired, _kept = tokens.create(connection, now=NOW, expires=NOW + timedelta(hours=1))
+        expired, _kept = tokens.create(connection, NOW, tokens.Terms(expires=NOW + timedelta(hours=1)))
     clock.advance(timedelta(hours=2))
     for token in (None, "remem_x", revoked, expired):
         world.ask_all(world.client(commons, token), but=PUBLIC)
@@ -236,13 +242,20 @@ def every_broken_file(world: World) -> None:
     client.put(f"/commons/{ME.public.hex}.jsonl", content=b"", headers={"Content-Encoding": "gzip"})
 
 
+def bearer_for(bearers: dict[str, str], method: str, path: str) -> str:
+    """Return the token for a route: to offer is to publish."""
+    return bearers["PUT" if path == wire.OFFER else method]
+
+
 def bodies_that_do_not_come(world: World) -> None:
     commons = world.start("slow", body_seconds=0.1)
     bearers = {"PUT": commons.token(), "POST": admin_token(commons)}
     for method, route in world.routes:
         if method in bearers:
             path = route.format_map(VALUES)
-            world.see(method, route, answer_to_half_a_body(commons.url, method, path, bearers[method]))
+            world.see(
+                method, route, answer_to_half_a_body(commons.url, method, path, bearer_for(bearers, method, path))
+            )
 
 
 def bodies_that_break_off(world: World) -> None:
@@ -252,12 +265,16 @@ def bodies_that_break_off(world: World) -> None:
     for method, route in world.routes:
         if method in bearers:
             path = route.format_map(VALUES)
-            world.see(method, route, asyncio.run(answer_to_a_disconnect(served, method, path, bearers[method])))
+            world.see(
+                method,
+                route,
+                asyncio.run(answer_to_a_disconnect(served, method, path, bearer_for(bearers, method, path))),
+            )
 
 
 def too_much_at_once(world: World) -> None:
     """One file is being verified, and there is no place to wait."""
-    commons = world.start("many", open=True, checking=1, waiting=0)
+    commons = world.start("many", open=True, verify_threads=1, verify_queue=0)
     began, go_on = Event(), Event()
 
     def waits(*arguments: Any, **options: Any) -> Accepted:
@@ -282,6 +299,43 @@ def too_much_in_a_while(world: World) -> None:
     keys = world.start("keys", open=True, new_keys_per_day=1)
     for signer in (ME, OTHER):
         publish(world.client(keys), file(signer, []), signer.public.hex)
+
+
+def nodes_that_ask(world: World) -> None:
+    """Ask as other nodes do, and as they must not."""
+    commons = world.start("nodes", open=True)
+    client = world.client(commons)
+    host = client.base_url.netloc.decode()
+    bodies = {
+        wire.RECONCILE: Reconciler(Vector([])).initiate(),
+        wire.FETCH: wire.write_fetch([bytes(32)]),
+        wire.OFFER: wire.write_part(Whole(bytes(32), file(ME, []))),
+    }
+    for path, body in bodies.items():
+        assert client.post(path, content=body).status_code == 200
+        client.post(path, content=body, headers={"Content-Encoding": "gzip"})
+        good = sign(ME, "POST", host, path, body, NOW)
+        client.post(path, content=body + b" ", headers=good)
+        late = sign(ME, "POST", host, path, body, NOW + timedelta(days=1))
+        other = sign(ME, "PUT", host, path, body, NOW)
+        inputs = good["Signature-Input"]
+        for changed in (
+            {"Signature": "?"},
+            {"Signature-Input": inputs.replace('"@path" ', "")},
+            {"Signature-Input": inputs.replace('alg="ed25519"', 'alg="rsa"')},
+        ):
+            client.post(path, content=body, headers={**good, **changed})
+        for headers in (late, other, {"Signature": good["Signature"]}):
+            client.post(path, content=body, headers=headers)
+    busy = world.start("busy nodes", open=True, verify_threads=1, verify_queue=0)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Verifying, "check", _no_room)
+        for path, body in bodies.items():
+            world.client(busy).post(path, content=body)
+
+
+def _no_room(_verifying: Verifying) -> None:
+    raise errors.Busy("expected room, got none", 2)
 
 
 def questions_without_an_end(world: World) -> None:
@@ -327,7 +381,7 @@ def an_error_of_our_own(world: World) -> None:
 
 def admin_token(commons: ServedCommons) -> str:
     with writing(commons.engine) as connection:
-        return tokens.create(connection, now=NOW, admin=True)[0]
+        return tokens.create(connection, NOW, tokens.Terms(admin=True))[0]
 
 
 def take_away(commons: ServedCommons) -> None:
@@ -361,6 +415,7 @@ def test_every_documented_answer_is_given_and_no_other(start: Start) -> None:
             questions_without_an_end,
             a_database_that_is_gone,
             an_error_of_our_own,
+            nodes_that_ask,
         ):
             story(world)
     assert world.seen <= wanted, told(world.seen - wanted)

@@ -154,6 +154,13 @@ def versions(commons: Commons) -> set[tuple[str, str]]:
         return {(row.key, row.digest) for row in rows}
 
 
+def test_an_export_only_reads_and_waits_for_nobody(filled: Commons, operator: Remem, folder: Path) -> None:
+    with writing(filled.engine) as connection:
+        # A writer that waits for its own end: whoever wanted to write would wait for it.
+        connection.execute(update(tables.meta).values(changes=tables.meta.c.changes))
+        assert operator("export", str(folder)).status == 0
+
+
 def test_a_newer_file_in_the_folder_stays_and_is_told(whole: Commons, folder: Path) -> None:
     folder.mkdir(parents=True)
     put_files(folder, [LATER])
@@ -463,7 +470,13 @@ def test_a_link_in_the_place_of_a_folder_is_not_followed(
     assert not exists or [found.read_text() for found in programs.iterdir()] == ["a program"]
 
 
-def test_a_folder_that_is_none_is_told(filled: Commons, operator: Remem, tmp_path: Path) -> None:
-    ended = operator("import", str(tmp_path / "missing"))
+@pytest.mark.parametrize(("name", "got"), [("missing", "no folder"), ("shop", "a folder without one")])
+def test_a_folder_that_has_no_files_of_a_commons_is_told(
+    filled: Commons, operator: Remem, tmp_path: Path, name: str, got: str
+) -> None:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "apples.txt").write_text("3")
+    ended = operator("import", str(tmp_path / name))
     assert (ended.status, ended.out) == (1, "")
-    assert ended.err.endswith("missing: no such file or directory\n")
+    first = ended.err.splitlines()[0]
+    assert first == f"{PROGRAM}: error: expected the files of a commons in {tmp_path / name}, got {got}"

@@ -8,15 +8,20 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import event
 
 from remem.protocol import lesson_hash
+from remem_server.database.engine import writing
+from remem_server.files import tokens
+from remem_server.lessons import tallies
+from remem_server.lessons.policy import CountingPolicy, begin_count
 from remem_server.opening.node import load_key
 from remem_testkit.files import NOW, confirmation, denial, draft_file, file, key, lesson, revocation, sentence
 from remem_testkit.server import HandClock, ServedCommons
 
 Ask = Callable[..., httpx.Client]
 Start = Callable[..., ServedCommons]
-DAY = timedelta(days=1)
+DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 
 
 def subject(number: int, kind: str = "error") -> str:
@@ -347,9 +352,66 @@ def test_of_many_who_revoke_a_lesson_some_are_named(here: Publisher) -> None:
     assert said["why"] == f"no publication stands and {named} and 2 more revokes it"
 
 
-def _revoke(commons: ServedCommons, number: int) -> None:
-    from remem_server.database.engine import writing
-    from remem_server.files import tokens
+# --- what the reader has ---
 
+
+@pytest.mark.parametrize("url", ["/commons/lessons?limit=1", f"/commons/lessons/{subject(1)}"])
+def test_a_reading_is_not_sent_to_who_has_it(here: Publisher, ask: Ask, clock: HandClock, url: str) -> None:
+    here.say(1, lesson(sentence(1)), lesson(sentence(2)))
+    reader, tags = ask(here.commons), list[str]()
+
+    def anew() -> bool:
+        """Tell whether the reading is sent to who has the last one; then the next is that one."""
+        answer = reader.get(url, headers={"If-None-Match": tags[-1]} if tags else {})
+        tags.append(answer.headers["ETag"])
+        assert (answer.content == b"") == (answer.status_code == 304)
+        return answer.status_code == 200
+
+    assert anew()
+    assert not anew()
+    here.say(2, confirmation(subject(1)))
+    assert anew()
+    clock.now += 11 * HOUR
+    assert not anew()
+    clock.now += HOUR
+    assert anew(), "what passes with time passes at midnight"
+    _revoke(here.commons, 2)
+    assert anew()
+    assert not anew()
+    assert len(set(tags)) == 4
+
+
+def test_a_reading_by_another_policy_is_another(start: Start, ask: Ask) -> None:
+    commons = start()
+    here = Publisher(commons, ask)
+    here.say(1, lesson(sentence(1)))
+    tag = ask(commons).get("/commons/lessons").headers["ETag"]
+    policy = CountingPolicy(open=True, revokers=frozenset(commons.commons.operators))
+    tallies.bring_up(commons.engine, policy)
+    answer = ask(commons).get("/commons/lessons", headers={"If-None-Match": tag})
+    assert answer.status_code == 200
+    with writing(commons.engine) as connection:
+        begin_count(connection, policy)
+    for condition in (answer.headers["ETag"], "*"):
+        answer = ask(commons).get("/commons/lessons", headers={"If-None-Match": condition})
+        assert (answer.status_code, "ETag" in answer.headers) == (200, False), "nobody knows what is being counted"
+
+
+def test_a_reading_that_the_reader_has_costs_one_row(here: Publisher, ask: Ask) -> None:
+    here.say(1, lesson(sentence(1)))
+    tag = ask(here.commons).get("/commons/lessons").headers["ETag"]
+    asked: list[str] = []
+    reads = here.commons.commons.reads
+
+    def hear(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
+        asked.append(statement)
+
+    event.listen(reads, "before_cursor_execute", hear)
+    assert ask(here.commons).get("/commons/lessons", headers={"If-None-Match": tag}).status_code == 304
+    event.remove(reads, "before_cursor_execute", hear)
+    assert len([one for one in asked if one.startswith("SELECT")]) == 1
+
+
+def _revoke(commons: ServedCommons, number: int) -> None:
     with writing(commons.engine) as connection:
         assert tokens.revoke(connection, number, NOW)

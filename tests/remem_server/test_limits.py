@@ -14,9 +14,10 @@ from sqlalchemy import Engine, create_engine, select
 from remem_server.database.engine import Database, writing
 from remem_server.database.tables import counters as table
 from remem_server.settings import Settings
-from remem_server.web import counters
+from remem_server.web import counters, limits
 from remem_server.web.counters import Charge, Counters
-from remem_server.web.limits import MUCH, QUERY_BYTES, QUERY_FIELDS, Limits, Turns
+from remem_server.web.limits import MUCH, PUBLISH_MUCH, QUERY_BYTES, QUERY_FIELDS, Limits, token_name
+from remem_server.web.turns import Turns
 from remem_testkit.files import file, full_file, key, lesson, sentence
 from remem_testkit.server import HandClock, ServedCommons
 from remem_testkit.wire import connected, read_head
@@ -395,60 +396,64 @@ def test_no_default_hinders_an_honest_memory(commons: ServedCommons) -> None:
         asyncio.run(one())
 
 
-async def at_once(turns: Turns, number: int) -> int:
-    """Return how many of the requests of one address were under way at once, at most."""
-    under_way, most = 0, 0
-
-    async def ask() -> None:
-        nonlocal under_way, most
-        done = await turns.take("192.0.2.1")
-        under_way += 1
-        most = max(most, under_way)
-        await asyncio.sleep(0)
-        under_way -= 1
-        if done is not None:
-            done()
-
-    await asyncio.gather(*(ask() for _ in range(number)))
-    return most
+# --- what asks for much ---
 
 
-def test_who_asks_for_much_takes_turns_while_another_asks_for_little() -> None:
-    async def both() -> list[int]:
-        turns = Turns()
-        alone = await at_once(turns, 5)
-        turns.note_little()
-        return [alone, await at_once(turns, 5)]
-
-    assert asyncio.run(both()) == [5, 1]
-
-
-def test_who_goes_away_before_its_turn_keeps_nobody_waiting() -> None:
-    async def served() -> None:
-        turns = Turns()
-        turns.note_little()
-        done = await turns.take("192.0.2.1")
-        gone, stays = (asyncio.create_task(turns.take("192.0.2.1")) for _ in range(2))
-        await asyncio.sleep(0)
-        gone.cancel()
-        assert done is not None
-        done()
-        await asyncio.wait_for(stays, 10)
-
-    asyncio.run(served())
-
-
-def test_lists_and_refusals_are_much_and_files_are_not(
+def test_lists_refusals_and_files_without_a_token_are_much_and_reading_files_is_not(
     start: Start, client_from: From, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    noted: list[str] = []
-    monkeypatch.setattr(Limits, "note_much", lambda _limits, address: noted.append(address))
-    here = client_from(start(), HERE)
+    noted: list[tuple[str, int]] = []
+    monkeypatch.setattr(Limits, "note_much", lambda _limits, who, amount=1: noted.append((who, amount)))
+    commons = start(open=True)
+    here = client_from(commons, HERE)
     for path in ("/commons/lessons?q=x", "/commons/index", f"/commons/lessons/{'0' * 32}", "/commons/lessonsX"):
         here.get(path)
     here.get(f"/commons/{key(1).public.hex}.jsonl")
     assert here.delete("/healthz").status_code == 405
-    assert noted == [HERE] * 4
+    assert noted == [(HERE, 1)] * 4
+    noted.clear()
+    assert put(client_from(commons, HERE, commons.token()), 1).status_code == 201
+    assert noted == []
+    assert put(here, 2).status_code == 201
+    assert noted == [(HERE, PUBLISH_MUCH)]
+
+
+def test_whoever_shows_a_good_token_does_not_wait_for_others_behind_its_address(
+    start: Start, client_from: From, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[str] = []
+
+    async def take(_turns: Turns, who: str) -> None:
+        waited.append(who)
+
+    monkeypatch.setattr(Turns, "take", take)
+    monkeypatch.setattr(limits, "MUCH", 2)
+    commons = start()
+    stranger, mine, other = (client_from(commons, HERE, one) for one in (None, commons.token(), "remem_x"))
+    assert [put(stranger, 1).status_code for _ in range(2)] == [401, 401]
+    assert put(mine, 1).status_code == 201
+    assert waited == [HERE]
+    assert [put(one, 1).status_code for one in (stranger, other)] == [401, 401]
+    assert waited == [HERE] * 3
+    # Unless it asks for much itself.
+    assert [mine.get("/commons/index").status_code for _ in range(3)] == [200] * 3
+    assert waited == [HERE] * 3 + [token_name(1)]
+
+
+def test_what_is_refused_unseen_waits_for_its_turn_too(
+    start: Start, client_from: From, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[str] = []
+
+    async def take(_turns: Turns, who: str) -> None:
+        waited.append(who)
+
+    monkeypatch.setattr(Turns, "take", take)
+    monkeypatch.setattr(limits, "MUCH", 1)
+    here = client_from(start(reads_per_minute=1), HERE)
+    assert [here.get("/commons/index").status_code for _ in range(3)] == [200, 429, 429]
+    assert here.get(f"/?{'x' * (QUERY_BYTES + 1)}").status_code == 414
+    assert waited == [HERE] * 3
 
 
 def test_much_is_so_many_within_a_minute() -> None:

@@ -23,7 +23,7 @@ from remem_server.settings import system_clock
 from remem_server.upkeep.audit import audit
 from remem_testkit.crowd import UNLIMITED
 from remem_testkit.files import NOW, confirmation, file, key, lesson, sentence
-from remem_testkit.postgres import fresh_database
+from remem_testkit.postgres import made_database
 from remem_testkit.server import operator_command, plain_environment, prepared, spawn, verify_everything_stored
 
 SERVERS = 3
@@ -82,7 +82,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     load_key(folders[0])
     for one in folders[1:]:
         shutil.copy2(folders[0] / KEY_NAME, one)
-    with fresh_database() as url:
+    with made_database() as url:
         variables = {**UNLIMITED, "REMEM_DATABASE_URL": url}
         with ExitStack() as stack, ThreadPoolExecutor(SERVERS) as pool:
             started = list(pool.map(lambda data: stack.enter_context(spawn(data, **variables)), folders))
@@ -216,7 +216,7 @@ def test_an_act_of_the_operator_on_one_server_holds_on_all(servers: Servers, tok
         assert (refused.status_code, refused.json()["code"]) == (410, "blocked")
     # What one server has done, another does not do again.
     assert servers.act(0, "revoke", {"hash": poison["hash"], "reason": "it is poisoned"})["outcome"] == "already"
-    logs = [client.get("/admin/log?limit=1000", headers=servers.admin).json()["acts"] for client in servers.clients]
+    logs = [client.get("/admin/journal?limit=1000", headers=servers.admin).json()["acts"] for client in servers.clients]
     assert logs[0] == logs[1] == logs[2]
     assert sum(row["act"] == "revoke" for row in logs[0]) == 1
 

@@ -7,8 +7,8 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,14 @@ def counted(engine: Engine) -> list[Row[Any]]:
     columns = [column for column in tables.lessons.c if column.name not in ("id", "place")]
     with engine.connect() as connection:
         return list(connection.execute(select(*columns).order_by(tables.lessons.c.hash)))
+
+
+@pytest.fixture
+def place(database: str) -> Iterator[Callable[[str], dict[str, Any]]]:
+    """Return a function that says where the database is, in which nothing was made yet."""
+    with ExitStack() as stack:
+        one = {"database_url": stack.enter_context(fresh_database())} if database == "postgres" else {}
+        yield lambda _name: one
 
 
 SOME = [

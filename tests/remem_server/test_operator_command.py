@@ -1,8 +1,13 @@
-"""`remem-server` as a program: what it prints, where, and how it ends."""
+"""`remem-server` as a program: what it prints, where, and how it ends.
+
+What serves, and what could wait for another, is a process of its own. To start one takes half a second, so the other
+commands run in this process, as `__main__` runs them.
+"""
 
 from __future__ import annotations
 
 import fcntl
+import io
 import json
 import os
 import re
@@ -11,16 +16,21 @@ import socket
 import sqlite3
 import stat
 import subprocess
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import httpx
 import pytest
 from sqlalchemy import make_url
 
 import remem
+from remem.cli.run import run as run_app
+from remem_server.commands.common import PROGRAM
+from remem_server.commands.main import app
 from remem_server.settings import DEFAULT_PORT
 from remem_testkit.files import file, key
 from remem_testkit.postgres import fresh_database
@@ -28,6 +38,20 @@ from remem_testkit.server import operator_command, plain_environment, spawn
 
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in this process."""
+    output, errors = io.StringIO(), io.StringIO()
+    with (
+        patch.dict(os.environ, plain_environment(**variables), clear=True),
+        patch.object(sys, "argv", [PROGRAM, *arguments]),
+        redirect_stdout(output),
+        redirect_stderr(errors),
+    ):
+        status = run_app(app, PROGRAM)
+    return subprocess.CompletedProcess(arguments, status, output.getvalue(), errors.getvalue())
+
+
+def run_process(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as a process of its own."""
     return subprocess.run(
         operator_command(*arguments),
         env=plain_environment(**variables),
@@ -152,7 +176,7 @@ def test_where_the_usual_port_is_taken_a_free_one_will_do_for_a_person_who_looks
 
 def test_where_the_usual_port_is_taken_and_nobody_looks_it_is_a_failure(data: str) -> None:
     with usual_port_taken():
-        assert_fails(run("serve", "--data", data), 1, said=f"port {DEFAULT_PORT}")
+        assert_fails(run_process("serve", "--data", data), 1, said=f"port {DEFAULT_PORT}")
 
 
 def test_a_port_that_was_asked_for_and_is_taken_is_a_failure(data: str) -> None:
@@ -160,13 +184,13 @@ def test_a_port_that_was_asked_for_and_is_taken_is_a_failure(data: str) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        assert_fails(run("serve", "--data", data, "--port", port), 1, said=f"port {port}")
-        assert_fails(run("serve", "--data", data, REMEM_PORT=port), 1, said=f"port {port}")
+        assert_fails(run_process("serve", "--data", data, "--port", port), 1, said=f"port {port}")
+        assert_fails(run_process("serve", "--data", data, REMEM_PORT=port), 1, said=f"port {port}")
 
 
 def test_a_first_start_that_fails_makes_no_token_that_nobody_saw(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    failed = run("serve", "--data", str(data), "--host", "192.0.2.1", "--port", "0")
+    failed = run_process("serve", "--data", str(data), "--host", "192.0.2.1", "--port", "0")
     assert_fails(failed, 1, said="192.0.2.1")
     with spawn(data) as commons:
         assert commons.token is not None
@@ -221,11 +245,11 @@ def test_a_call_that_it_does_not_know_ends_with_2(
 def test_a_key_that_others_may_read_is_a_failure(data: str) -> None:
     (Path(data) / "node.key").write_text("0" * 64)
     (Path(data) / "node.key").chmod(0o644)
-    assert_fails(run("serve", "--data", data, "--port", "0"), 1, said="others may read")
+    assert_fails(run_process("serve", "--data", data, "--port", "0"), 1, said="others may read")
 
 
 def test_tokens_are_made_listed_and_revoked(data: str) -> None:
-    first = run("token", "create", "--data", data)
+    first = run_process("token", "create", "--data", data)
     assert re.fullmatch(r"remem_[\w-]{43}\n", first.stdout)
     assert "token 1, principal " in first.stderr
     second = told("token", "create", "--data", data, "--label", "laptop", "--principal", "team-a")
@@ -292,7 +316,7 @@ def test_a_file_that_is_no_database_is_a_failure(data: str) -> None:
 
 def test_migrate_may_run_twice_and_says_the_revision(data: str) -> None:
     assert run("migrate", "--data", data).stdout == ""
-    assert told("migrate", "--data", data) == {"data": data, "revision": "0002"}
+    assert told("migrate", "--data", data) == {"data": data, "revision": "0003"}
 
 
 def test_a_revoked_token_is_told_as_in_the_list(data: str) -> None:
@@ -316,7 +340,7 @@ def test_words_and_json_name_a_token_alike(data: str) -> None:
 
 # --- only read ---
 
-READS = [["audit"], ["stats"], ["log"], ["token", "list"]]
+READS = [["audit"], ["stats"], ["journal"], ["token", "list"]]
 
 
 @pytest.mark.parametrize("command", READS, ids=" ".join)
@@ -325,7 +349,7 @@ def test_a_command_that_only_reads_waits_for_nobody(data: str, command: list[str
         fcntl.flock(lock, fcntl.LOCK_EX)
         writer.isolation_level = None
         writer.execute("BEGIN IMMEDIATE")
-        assert run(*command, "--data", data).returncode == 0
+        assert run_process(*command, "--data", data).returncode == 0
 
 
 @pytest.mark.parametrize("command", READS, ids=" ".join)
@@ -337,6 +361,12 @@ def test_a_command_that_only_reads_migrates_nothing(data: str, command: list[str
     assert ran.stderr.splitlines()[1] == f"remem-server: hint: remem-server migrate --data {data}"
     with closing(sqlite3.connect(Path(data) / "commons.db")) as after:
         assert after.execute("SELECT version_num FROM alembic_version").fetchall() == [("0001",)]
+
+
+def test_an_export_of_a_commons_that_never_started_makes_no_key(data: str, tmp_path: Path) -> None:
+    assert_fails(run("export", str(tmp_path / "out"), "--data", data), 1, said="got one that never started")
+    assert not (tmp_path / "out").exists()
+    assert not (Path(data) / "node.key").exists()
 
 
 # --- a database of PostgreSQL ---
@@ -463,6 +493,7 @@ def test_a_group_that_is_called_alone_answers_with_its_help(command: list[str]) 
     assert ran.stderr.strip() == run(*command, "--help").stdout.strip()
 
 
-def test_the_version_is_printed() -> None:
-    ran = run("--version")
+@pytest.mark.parametrize("how", [run, run_process], ids=["here", "as a process"])
+def test_the_version_is_printed(how: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    ran = how("--version")
     assert (ran.returncode, ran.stdout) == (0, f"remem-server {remem.__version__}\n")

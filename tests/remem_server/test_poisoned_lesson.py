@@ -15,7 +15,7 @@ from remem.cli.showing import show_words
 from remem.commons import CommonsRefused
 from remem.commons.http import HttpCommons
 from remem.errors import Refused
-from remem.memory import places, trust
+from remem.memory import trust
 from remem.protocol import Cause, State, lesson_hash
 from remem.sharing.show import show
 from remem.sharing.speak import distrust_key, trust_key
@@ -252,7 +252,7 @@ def test_a_listed_file_that_is_blocked_is_asked_for_once(
     asked.clear()
     assert reader.pull(commons.url).complete
     assert asked == []
-    assert places.refusals(reader.db) == {}
+    assert reader.refused() == {}
 
 
 def test_who_is_blocked_is_told_so_and_why(commons: ServedCommons, memory: Memories) -> None:

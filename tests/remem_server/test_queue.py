@@ -68,7 +68,7 @@ def publishing(commons: ServedCommons, *numbers: int) -> Iterator[list[httpx.Res
 
 
 def test_who_finds_the_queue_full_is_told_to_come_again_and_reads_go_on(start: Start, ask: Ask, held: Held) -> None:
-    commons = start(open=True, checking=1, waiting=1)
+    commons = start(open=True, verify_threads=1, verify_queue=1)
     client = ask(commons)
     third = file(key(3), [lesson(sentence(3))])
     with publishing(commons, 1, 2) as answers:
@@ -87,7 +87,7 @@ def test_who_finds_the_queue_full_is_told_to_come_again_and_reads_go_on(start: S
 
 
 def test_a_queue_that_is_full_is_said_before_the_body_comes(start: Start, ask: Ask, held: Held) -> None:
-    commons = start(open=True, checking=1, waiting=0)
+    commons = start(open=True, verify_threads=1, verify_queue=0)
     with publishing(commons, 1):
         assert held.begun.acquire(timeout=60)
         with connected(commons.url) as opened:

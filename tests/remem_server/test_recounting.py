@@ -85,6 +85,24 @@ def test_what_is_published_while_all_is_counted_is_counted_once(
     commons.check()
 
 
+@pytest.mark.parametrize("most", [1, 2, 3, 5, 100])
+def test_no_more_statements_than_a_bound_are_counted_at_once_but_all_about_one_lesson(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    empty(engine)
+    commons = CountedCommons(engine)
+    for who, about in enumerate((HASHES, HASHES[:2], HASHES[1:2], HASHES[1:2]), 3):
+        commons.put(who, [confirmation(hash_) for hash_ in about], None)
+    said = {hash_: {0: 2, 1: 4}.get(number, 1) for number, hash_ in enumerate(HASHES)}
+    monkeypatch.setattr(tallies, "STATEMENTS_AT_ONCE", most)
+    pages: list[list[str]] = [[""]]
+    with engine.connect() as connection:
+        while page := tallies.hashes_after(connection, pages[-1][-1]):
+            pages.append(page)
+    assert [hash_ for page in pages[1:] for hash_ in page] == sorted(HASHES)
+    assert all(len(page) == 1 or sum(said[hash_] for hash_ in page) <= most for page in pages[1:])
+
+
 @pytest.mark.parametrize("other", [CLOSED, OPEN], ids=["by another policy", "by the same policy"])
 def test_of_two_counts_at_once_the_one_that_began_first_stops(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, other: CountingPolicy
@@ -171,7 +189,7 @@ def test_what_a_server_of_the_release_before_changes_while_all_is_counted_is_cou
 def test_an_expired_token_still_admits_its_key(engine: Engine) -> None:
     empty(engine)
     with writing(engine) as connection:
-        secret, _token = tokens.create(connection, now=NOW, expires=NOW + DAY)
+        secret, _token = tokens.create(connection, NOW, tokens.Terms(expires=NOW + DAY))
     data = file(key(3), [confirmation(HASHES[0])])
     accept_file(engine, data, name=key(3).public.hex, secret=secret, token_needed=True, now=NOW)
     tallies.recount(engine, CLOSED)

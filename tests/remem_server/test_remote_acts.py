@@ -118,7 +118,7 @@ def test_a_word_from_another_machine_is_obeyed_and_written_down(
     put(remote, key(1), file(key(1), [lesson(sentence(1))]))
     token = remote.token(label="laptop")
     sent = at(remote, "revoke", HASH, token)
-    assert sent == Sent("revoke", HASH, "done", MINE.public.hex, remote.url, obeyed=True, warnings=())
+    assert sent == Sent("revoke", HASH, "done", MINE.public.hex, remote.url, obeyed=True, warnings=(), file_percent=0)
     assert told == [f"nothing was signed here with this key before: {remote.url} has no file of it"]
     seen = ask(remote).get(f"/commons/lessons/{HASH}").json()
     assert (seen["state"], seen["cause"]) == ("revoked", "revoker")

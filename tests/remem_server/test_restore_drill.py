@@ -20,6 +20,7 @@ from remem.protocol import lesson_hash
 from remem_server.database.engine import DATABASE_NAME
 from remem_server.database.tables import counters, metadata
 from remem_server.opening.node import KEY_NAME
+from remem_server.operator import acts
 from remem_server.upkeep import backups
 from remem_server.upkeep.audit import audit
 from remem_testkit.files import NOW, file, key, lesson, sentence
@@ -157,6 +158,34 @@ def test_without_a_recount_a_reader_would_miss_what_came_under_old_numbers(
         assert taken_from(reader, was, served.url) == {name_of(MORE[2])}
         backups.recount(served.engine, AT)
         assert taken_from(reader, served.url, served.url) == {name_of(MORE[1])}
+
+
+@pytest.mark.parametrize("reseals", [True, False], ids=["sealed anew", "as it was"])
+def test_an_act_reaches_whoever_heard_a_burst_that_is_lost(
+    site: Site, memory: Callable[[int], Memory], reseals: bool
+) -> None:
+    clock = HandClock(AT)
+    reader = memory(20)
+    who, lesson_of_many = "command by the test", lesson_hash("error", sentence(80))
+    with serve(site.data, clock=clock, **site.options) as served:
+        node = served.commons.key.public.hex
+        acts.say(served.commons, who, "revoke", lesson_hash("error", sentence(90)), "It is not so.")
+        site.back_up()
+        for _ in range(10):
+            acts.say(served.commons, who, "revoke", lesson_of_many, "It is not so.")
+            acts.say(served.commons, who, "unrevoke", lesson_of_many, None)
+        reader.pull(served.url)
+        was = served.url
+    site.lose()
+    site.put_back()
+    with prepared(site.data, clock, **site.options) as commons:
+        if reseals:
+            assert acts.reseal(commons, who)
+        backups.recount(commons.engine, AT)
+        acts.say(commons, who, "revoke", lesson_of_many, "It is not so.")
+        assert list(audit(commons.engine, AT, node=node)) == []
+    with serve(site.data, clock=clock, **site.options) as served:
+        assert (node in taken_from(reader, was, served.url)) is reseals
 
 
 def test_what_was_put_back_is_the_commons_that_it_was(site: Site) -> None:

@@ -16,11 +16,12 @@ from remem.protocol.evidence import Count
 from remem.protocol.state import rule
 from remem_server.database.engine import is_postgres, writing
 from remem_server.lessons import reading, search
-from remem_server.lessons.reading import SEGMENTS, Cursor, Wanted
+from remem_server.lessons.listing import SEGMENTS, Cursor, Wanted
 from remem_server.lessons.rows import Row, write_rows
 from remem_testkit.files import NOW
 
 DAY = timedelta(days=1)
+TODAY = NOW.replace(hour=0)
 N, W = RULES.confirmations, RULES.window
 
 
@@ -152,7 +153,8 @@ def test_a_place_is_in_the_range_of_its_grade(one: tuple[Count, datetime, int]) 
 def random_row(choose: random.Random) -> Row:
     confirmations = choose.choice([0, 1, 2, 3, 3, 4, 9])
     ages = [0, 1, 89, 90, 91, 179, 180, 181, 400]
-    last = NOW - choose.choice(ages) * DAY - choose.choice([0, 1]) * timedelta(microseconds=1)
+    # A day of a list begins at midnight.
+    last = TODAY - choose.choice(ages) * DAY - choose.choice([0, 1]) * timedelta(microseconds=1)
     count = Count(
         standing=choose.choice([0, 1, 1, 1, 2]),
         revoking=choose.choice([0, 0, 1, 3]),
@@ -172,7 +174,7 @@ def listed_in_order(rows: dict[str, Row], wanted: Wanted) -> list[str]:
     for number, (hash_, row) in enumerate(rows.items(), 1):
         if row.text is None or row.updated is None:
             continue
-        state, _cause = rule(row.sums, Policy(), NOW)
+        state, _cause = rule(row.sums, Policy(), TODAY)
         fits = (
             wanted.state in (None, state)
             and wanted.kind in (None, row.kind)
@@ -215,10 +217,21 @@ def walk(connection: Any, wanted: Wanted, most: int) -> list[str]:
         cursor = Cursor.parse(str(page.following))
 
 
-@pytest.mark.parametrize("words", [None, ("lock",)], ids=["list", "search"])
-def test_a_page_is_read_in_order_and_never_sorted(engine: Engine, words: tuple[str, ...] | None) -> None:
+def fill_with_confirmed(engine: Engine, number: int, last: datetime) -> None:
+    """Make the rows of so many lessons, confirmed by three to nine on one day."""
+    said = {
+        f"{n:032x}": Row(Count(standing=1, confirmations=3 + n % 7, last_confirmed=last), "k", "error", f"w{n}", last)
+        for n in range(number)
+    }
+    with writing(engine) as connection:
+        write_rows(connection, {}, said, ())
     if is_postgres(engine):
-        pytest.skip("its planner chooses by how many rows there are")
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql("ANALYZE lessons")
+
+
+def asked_of(engine: Engine, wanted: Wanted) -> list[tuple[str, Any]]:
+    """Return the statements by which a page of ten is listed."""
     asked: list[tuple[str, Any]] = []
 
     def hear(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_rest: Any) -> None:
@@ -226,13 +239,55 @@ def test_a_page_is_read_in_order_and_never_sorted(engine: Engine, words: tuple[s
 
     event.listen(engine, "before_cursor_execute", hear)
     with engine.connect() as connection:
-        reading.page(connection, Wanted(words=words), None, 10, NOW)
+        reading.page(connection, wanted, None, 10, NOW)
     event.remove(engine, "before_cursor_execute", hear)
+    return [one for one in asked if "place" in one[0]]
+
+
+def steps_of(engine: Engine, statement: str, parameters: Any) -> int:
+    """Count what a statement looks at: rows on PostgreSQL, instructions of its machine on SQLite."""
+    with engine.connect() as connection:
+        if is_postgres(engine):
+            explained = f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}"
+            return rows_of(connection.exec_driver_sql(explained, parameters).scalar_one()[0]["Plan"])
+        steps = 0
+
+        def step() -> None:
+            nonlocal steps
+            steps += 1
+
+        driver: Any = connection.connection.driver_connection
+        driver.set_progress_handler(step, 1)
+        try:
+            connection.exec_driver_sql(statement, parameters).all()
+        finally:
+            driver.set_progress_handler(None, 0)
+        return steps
+
+
+def rows_of(plan: dict[str, Any]) -> int:
+    passed_over = plan.get("Rows Removed by Filter", 0) + plan.get("Rows Removed by Index Recheck", 0)
+    return int((plan["Actual Rows"] + passed_over) * plan["Actual Loops"]) + sum(map(rows_of, plan.get("Plans", ())))
+
+
+@pytest.mark.parametrize("days", [0, 100, 400], ids=["common", "fading", "removed"])
+def test_a_page_costs_no_more_where_many_confirmed_lessons_are_in_another_state(engine: Engine, days: int) -> None:
+    most = 5_000
+    fill_with_confirmed(engine, most, TODAY - days * DAY)
+    for wanted in (Wanted(state, kind) for state in (None, *State) for kind in (None, "error")):
+        steps = [steps_of(engine, *one) for one in asked_of(engine, wanted)]
+        # A page of ten, seven runs: a walk through all would take at least one step for each lesson.
+        assert steps
+        assert max(steps) < most / 4, (wanted, steps)
+
+
+def test_a_search_is_read_in_order_and_never_sorted(engine: Engine) -> None:
+    if is_postgres(engine):
+        pytest.skip("its planner chooses by how many rows there are")
     with engine.connect() as connection:
         steps = [
             step[3]
-            for statement, parameters in asked
-            if "place" in statement
+            for statement, parameters in asked_of(engine, Wanted(words=("lock",)))
             for step in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
         ]
     assert len(steps) >= len(SEGMENTS)

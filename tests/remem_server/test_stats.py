@@ -11,11 +11,12 @@ import pytest
 from sqlalchemy import func, select, update
 
 from remem.protocol import RULES
+from remem_server.answers import Stats
 from remem_server.database import tables
 from remem_server.database.engine import writing
 from remem_server.files import tokens
 from remem_server.opening.context import Commons
-from remem_server.upkeep.stats import Stats, lessons_by_state, stats_of
+from remem_server.upkeep.stats import lessons_by_state, stats_of
 from remem_testkit.command import Remem
 from remem_testkit.files import NOW, file, key, lesson, sentence
 from remem_testkit.filled import KNOWN, filled_commons, put
@@ -34,7 +35,7 @@ def test_everything_that_is_held_is_counted(filled: Commons) -> None:
         size = connection.execute(select(func.sum(func.length(tables.contents.c.data)))).scalar_one()
         acts = connection.execute(select(func.count()).select_from(tables.acts)).scalar_one()
     stats = stats_of(filled.database, NOW)
-    assert (stats.revision, stats.files, stats.held, stats.blocked) == ("0002", 9, 8, 1)
+    assert (stats.revision, stats.files, stats.held, stats.blocked) == ("0003", 9, 8, 1)
     # Of the file that is not held the size is known, and takes nothing.
     assert stats.bytes == size
     assert stats.records == 16
@@ -63,8 +64,8 @@ def test_tokens_are_counted_by_what_they_are_good_for(tmp_path: Path, place: Cal
         put(commons, file(key(1), []), new_token(commons.engine))
         with writing(commons.engine) as connection:
             tokens.revoke(connection, 1, NOW)
-            tokens.create(connection, now=NOW, admin=True)
-            tokens.create(connection, now=NOW, expires=NOW + timedelta(days=1))
+            tokens.create(connection, NOW, tokens.Terms(admin=True))
+            tokens.create(connection, NOW, tokens.Terms(expires=NOW + timedelta(days=1)))
         now, later = (stats_of(commons.database, NOW + timedelta(days=days)).tokens for days in (0, 1))
     assert now == {"unused": 2, "bound": 1, "admin": 1, "expired": 0, "revoked": 1}
     assert later == {"unused": 1, "bound": 1, "admin": 1, "expired": 1, "revoked": 1}
@@ -99,7 +100,7 @@ def test_the_command_prints_a_line_for_each_count(
     assert "statements: 1 lesson, 0 confirm, 0 revoke, 0 deny" in ended.out.splitlines()
     document = operator("stats", "--json").document
     assert document["statements"] == {"lesson": 1, "confirm": 0, "revoke": 0, "deny": 0}
-    assert set(document) == set(Stats.__slots__)
+    assert set(document) == set(Stats.model_fields)
 
 
 def test_the_counts_are_read_and_nothing_is_written(filled: Commons) -> None:

@@ -202,8 +202,8 @@ def test_one_more_confirmation_reads_nothing_of_what_others_said(
         read.extend(lines)
         return words_of(lines)
 
-    words_of = said.words_of
-    monkeypatch.setattr(said, "words_of", fetched)
+    words_of = said.stances_of
+    monkeypatch.setattr(said, "stances_of", fetched)
     commons.put(40, [confirmation(HASHES[0])], new_token(engine))
     assert len(read) == 1
     monkeypatch.undo()

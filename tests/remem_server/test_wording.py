@@ -13,6 +13,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from remem_server.files import tokens
 from remem_server.operator import acts
 from remem_server.settings import Settings
 from remem_server.web.routes.admin import FORMS
@@ -103,7 +104,7 @@ def test_every_fault_of_a_setting_has_words(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_every_fault_of_a_parameter_has_words(commons: ServedCommons, ask: Ask) -> None:
-    secret, _token = acts.token_create(commons.engine, "command by the test", commons.clock(), admin=True)
+    secret, _token = acts.token_create(commons.engine, "command by the test", commons.clock(), tokens.Terms(admin=True))
     desk = ask(commons, secret)
     told = set()
     for path, operations in desk.get("/openapi.json").json()["paths"].items():

@@ -21,7 +21,7 @@ from remem_server.database.engine import Database, open_database, why_of
 from remem_server.errors import CommonsError, NotReady, ParameterForm
 from remem_server.opening.context import Commons
 from remem_server.opening.migrate import check_owner, has_database
-from remem_server.opening.opened import open_commons, prepared_database
+from remem_server.opening.opened import commons_to_read, open_commons, prepared_database
 from remem_server.opening.readiness import check_ready
 from remem_server.settings import Settings
 from remem_server.wording import place_of, worded
@@ -96,6 +96,13 @@ def read_database(settings: Settings) -> Iterator[Database]:
             database.close()
 
 
+@contextmanager
+def read_commons(settings: Settings) -> Iterator[Commons]:
+    """Open a commons to read it, with the key of its node, which was made before; see `read_database`."""
+    with read_database(settings) as database:
+        yield commons_to_read(_at_its_source(settings), database)
+
+
 def _at_its_source(settings: Settings) -> Settings:
     """Leave out the replica: whoever just did something wants to see it."""
     return settings.model_copy(update={"replica_url": None})
@@ -121,7 +128,7 @@ def refusing() -> Iterator[None]:
 
 
 def this_person() -> str:
-    """Name whoever runs the command, for the log: by the machine's word, and not by that of a variable."""
+    """Name whoever runs the command, for the journal: by the machine's word, and not by that of a variable."""
     number = os.getuid()
     try:
         name = pwd.getpwuid(number).pw_name

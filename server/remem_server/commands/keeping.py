@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from remem.cli.output import AsJson, count, emit, plain, progress
+from remem.cli.output import AsJson, count, emit, progress
 from remem.errors import Partly, RememError
 from remem.sharing.escape import printable
+from remem.sharing.reports import LeftFile
 from remem_server.commands.common import (
     PROGRAM,
     Data,
@@ -18,11 +19,16 @@ from remem_server.commands.common import (
     opened,
     opened_database,
     quoted,
+    read_commons,
     read_database,
+    refusing,
     settings_of,
+    this_person,
 )
 from remem_server.opening.node import KEY_NAME, load_key
 from remem_server.opening.opened import counting_alone
+from remem_server.operator import acts
+from remem_server.operator.own_file import NEARLY_FULL
 from remem_server.settings import Settings, system_clock
 from remem_server.upkeep import audit as auditing
 from remem_server.upkeep import backups, exports
@@ -48,9 +54,9 @@ def add_to(app: typer.Typer) -> None:
 def export(folder: Folder, data: Data = None, as_json: AsJson = False) -> None:
     """Write the whole commons into a folder, which any web server can hand out and `remem pull` reads.
 
-    Into the same folder again it writes what changed, and goes on where it was cut short.
+    It only reads the commons. Into the same folder again it writes what changed, and goes on where it was cut short.
     """
-    with opened(made(settings_of(data=data))) as commons, progress("exporting") as bar:
+    with read_commons(made(settings_of(data=data))) as commons, progress("exporting") as bar:
         done = exports.export_files(commons, folder, bar)
     told = f"{done.written} written, {done.unchanged} unchanged, {done.removed} of blocked keys removed"
     emit(done, as_json, [f"{count(done.files, 'file')}: {told}", *_left(done.left)])
@@ -92,13 +98,18 @@ def backup(target: Target, data: Data = None, as_json: AsJson = False) -> None:
 def recount(data: Data = None, as_json: AsJson = False) -> None:
     """Number all changes anew and count all lessons: after a backup was put back, and where `audit` finds them wrong.
 
-    Readers then list everything once more, and miss nothing that the lost numbers stood for.
+    Readers then list everything once more, and miss nothing that the lost numbers stood for. The node's own file is
+    sealed anew, above what they hold of it: where you have a newer one than the backup's, `import` it before this.
     """
     settings = made(settings_of(data=data))
-    with opened_database(settings) as database, counting_alone(settings, database.engine):
-        number = backups.recount(database.engine, system_clock())
-    emit({"changes": number}, as_json, [])
+    with opened(settings) as commons, refusing():
+        resealed = acts.reseal(commons, this_person())
+        with counting_alone(settings, commons.engine):
+            number = backups.recount(commons.engine, system_clock())
+    emit({"changes": number, "resealed": resealed}, as_json, [])
     note(f"the files have new numbers, the last is {number}, and the lessons are counted")
+    if resealed:
+        note("what was revoked or denied after the backup is said no more: say it again")
 
 
 def audit(data: Data = None, as_json: AsJson = False) -> None:
@@ -126,9 +137,10 @@ def stats(data: Data = None, as_json: AsJson = False) -> None:
     """Count what the commons holds."""
     with read_database(made(settings_of(data=data))) as database:
         found = counting.stats_of(database, system_clock())
-    said = plain(found)
-    assert isinstance(said, dict)
-    emit(found, as_json, [f"{name.replace('_', ' ')}: {_number(value)}" for name, value in said.items()])
+    said = found.model_dump()
+    emit(said, as_json, [f"{name.replace('_', ' ')}: {_number(value)}" for name, value in said.items()])
+    if found.operator_file_percent >= NEARLY_FULL:
+        note(f"the file of an operator is full to {found.operator_file_percent} %: see {PROGRAM} journal")
 
 
 def _node(settings: Settings) -> str | None:
@@ -136,7 +148,7 @@ def _node(settings: Settings) -> str | None:
     return load_key(settings.data).public.hex if (settings.data / KEY_NAME).exists() else None
 
 
-def _left(files: list[exports.LeftFile]) -> list[str]:
+def _left(files: list[LeftFile]) -> list[str]:
     lines = [printable(f"{one.name} {one.code}: {one.detail}") for one in files[:_LEFT_SHOWN]]
     more = len(files) - _LEFT_SHOWN
     return [*lines, f"and {more} more"] if more > 0 else lines

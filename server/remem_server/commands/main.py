@@ -14,7 +14,7 @@ import typer
 
 import remem
 from remem.cli.run import run
-from remem_server.commands import acts, keeping, serving, tokens
+from remem_server.commands import acts, keeping, peers, serving, tokens
 from remem_server.commands.common import PROGRAM
 
 app: Final = typer.Typer(
@@ -30,6 +30,8 @@ serving.add_to(app)
 acts.add_to(app)
 keeping.add_to(app)
 app.add_typer(tokens.app, name="token")
+app.add_typer(peers.app, name="peers")
+app.command()(peers.gossip)
 
 
 def _print_version(asked: bool) -> None:

@@ -26,9 +26,9 @@ from remem_server.commands.common import (
     settings_of,
     this_person,
 )
-from remem_server.errors import TokenNumberUnknown
+from remem_server.errors import TokenIdUnknown
 from remem_server.files import tokens
-from remem_server.files.tokens import Token
+from remem_server.files.tokens import Terms, Token
 from remem_server.moments import in_utc
 from remem_server.operator import acts
 from remem_server.settings import system_clock
@@ -61,9 +61,7 @@ def create(
     now = system_clock()
     until = None if expires is None else _moment(expires, now)
     with opened_database(made(settings_of(data=data))) as database, refusing():
-        secret, one = acts.token_create(
-            database.engine, this_person(), now, label=label, principal=principal, expires=until, admin=admin
-        )
+        secret, one = acts.token_create(database.engine, this_person(), now, Terms(label, principal, until, admin))
     emit({"token": secret, **_plain(one, now)}, as_json, [secret])
     bound = f"principal {one.principal}; the first key to publish with it keeps it"
     note(f"token {one.id}, {'for the acts of the operator' if admin else bound}")
@@ -85,7 +83,7 @@ def list_(data: Data = None, as_json: AsJson = False) -> None:
 @app.command()
 def revoke(
     number: Annotated[str, typer.Argument(metavar="ID", help="Its id in `list`.")],
-    reason: Annotated[str | None, typer.Option(help="Why, for the log.")] = None,
+    reason: Annotated[str | None, typer.Option(help="Why, for the journal.")] = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
@@ -101,7 +99,7 @@ def revoke(
     with opened_database(settings) as database, refusing():
         try:
             revoked = acts.token_revoke(database.engine, this_person(), now, asked, reason)
-        except TokenNumberUnknown as error:
+        except TokenIdUnknown as error:
             raise RememError(str(error), hint) from error
     emit(_plain(revoked, now), as_json, [])
     if revoked.revoked == now:
@@ -116,10 +114,13 @@ def _moment(text: str, now: datetime) -> datetime:
         if found := _DAYS.fullmatch(text):
             return in_utc(now + timedelta(days=int(found[1])))
         last = date.fromisoformat(text if _DATE.fullmatch(text) else "")
-        return in_utc(datetime.combine(last + timedelta(days=1), time(tzinfo=UTC)))
+        until = in_utc(datetime.combine(last + timedelta(days=1), time(tzinfo=UTC)))
     except ValueError:
         expected = "expected --expires to be a day like 2027-01-31 or a time like 90d, before the last day of 2099"
         raise Usage(f"{expected}, got {show(text)}") from None
+    if until <= now:
+        raise Usage(f"expected --expires to be a day that is not over, got {show(text)}")
+    return until
 
 
 def _plain(one: Token, now: datetime) -> dict[str, Any]:
@@ -128,5 +129,7 @@ def _plain(one: Token, now: datetime) -> dict[str, Any]:
 
 def _row(one: Token, now: datetime) -> list[str]:
     said_for, principal = ("acts", "-") if one.admin else ("publishing", one.principal)
-    used, expires = ("-" if moment is None else format_time(moment) for moment in (one.used, one.expires))
+    # It is known to the hour, and none before the token was made.
+    used = "-" if one.used is None else f"{one.used:%Y-%m-%dT%HZ}"
+    expires = "-" if one.expires is None else format_time(one.expires)
     return [str(one.id), one.state(now), said_for, principal, one.key or "-", used, expires, one.label]

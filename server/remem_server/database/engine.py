@@ -9,7 +9,8 @@ that it may not write. Readers never wait for a writer (WAL), and what was commi
 (synchronous=FULL).
 
 On PostgreSQL a reader sees one moment (REPEATABLE READ, READ ONLY), and a writer what was committed before its
-statement. Connections come from psycopg's own pool, which mends broken ones and never grows beyond its size.
+statement. Connections come from psycopg's own pool, which mends broken ones and never grows beyond its size. A reader's
+transaction ends by COMMIT, whoever gives it up: the driver forgets what it prepared at every ROLLBACK.
 
 What either cannot do now, such as one that is away, full, busy, or of another release, is told apart from what it is
 asked wrongly: the first is the reader's to try again, and the second our own fault.
@@ -24,7 +25,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import psycopg
 from psycopg_pool import ConnectionPool
@@ -48,6 +49,10 @@ _STATEMENT_SECONDS: Final = 30
 _IDLE_SECONDS: Final = 60
 _WRITES: Final = "remem_writes"
 
+# A full file changes pages all over the indexes of its lessons. The cache (in KiB) holds those of one transaction, and
+# what several of them change is copied from the log once, not after each: at 8,000 pages, so some 32 MB of log.
+_SPARING: Final = ("cache_size=-8000", "wal_autocheckpoint=8000")
+
 # Of PostgreSQL's codes: no connection; a primary that became read-only; given up for another transaction; too little
 # of something; a lock that does not come; an operator who intervenes; the machine.
 _CANNOT_NOW: Final = ("08", "25", "40", "53", "55", "57", "58")
@@ -62,6 +67,17 @@ logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 DATABASE_ERRORS: Final = (DBAPIError, PoolTimeout)
 """What a database raises; `is_unavailable` says whose fault it is."""
+
+
+class _Reader(psycopg.Connection[Any]):
+    """A connection that changes nothing, so that to give a transaction up and to end it well are one."""
+
+    def rollback(self) -> None:
+        """End the transaction."""
+        if self.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS:
+            self.commit()
+        else:
+            super().rollback()
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +191,7 @@ def _pool(conninfo: str, most: int, *, reads: bool) -> ConnectionPool:
         options += f" -c statement_timeout={_STATEMENT_SECONDS}s -c plan_cache_mode=force_custom_plan"
     return ConnectionPool(
         conninfo,
+        connection_class=_Reader if reads else psycopg.Connection,
         kwargs={"connect_timeout": _CONNECT_SECONDS, "application_name": "remem", "options": options},
         min_size=1,
         max_size=most,
@@ -198,7 +215,7 @@ def _prepare_connection(connection: DBAPIConnection, _entry: ConnectionPoolEntry
     # The driver begins and commits nothing by itself: `_begin` does.
     connection.isolation_level = None
     cursor = connection.cursor()
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", *_SPARING):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 

@@ -7,8 +7,9 @@ goes by key; an origin only finds keys.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
@@ -30,26 +31,41 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import TSVECTOR, VARCHAR
 from sqlalchemy.types import TypeEngine
 
+# As long as 2026-01-31 12:00:00.000000.
+_SPELLED: Final = 26
+
 
 class Moment(TypeDecorator[datetime]):
-    """A moment in UTC, with its zone on the way in and out whatever the database keeps."""
+    """A moment in UTC, with its zone on the way in and out whatever the database keeps: SQLite keeps a text."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
+    def bind_processor(self, dialect: Dialect) -> Callable[[datetime | None], datetime | str | None]:
         """Refuse a moment without a zone, and pass it on in UTC."""
-        if value is None or value.tzinfo is UTC:
-            return value
-        if value.tzinfo is None:
-            raise ValueError("expected a time with a zone, got one without")
-        return value.astimezone(UTC)
+        return spelled if dialect.name == "sqlite" else _in_utc
 
-    def process_result_value(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
+    def result_processor(self, dialect: Dialect, _coltype: object) -> Callable[[Any], datetime | None]:
         """Give the moment its zone back."""
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        return _read if dialect.name == "sqlite" else _in_utc
+
+
+def spelled(moment: datetime | None) -> str | None:
+    """Spell a moment as SQLite keeps it."""
+    in_utc = _in_utc(moment)
+    return None if in_utc is None else in_utc.isoformat(" ", "microseconds")[:_SPELLED]
+
+
+def _in_utc(moment: datetime | None) -> datetime | None:
+    if moment is None or moment.tzinfo is UTC:
+        return moment
+    if moment.tzinfo is None:
+        raise ValueError("expected a time with a zone, got one without")
+    return moment.astimezone(UTC)
+
+
+def _read(text_: str | None) -> datetime | None:
+    return None if text_ is None else datetime.fromisoformat(f"{text_}+00:00")
 
 
 metadata: Final = MetaData(
@@ -130,23 +146,18 @@ statements: Final = Table(
     Column("time", Moment),
     Column("kind", _name(16)),
     Column("text", Text),
-    Index(None, "type", "subject", "key"),
     Column("principal", _name(64)),
     Column("counts", Boolean),
-    # The last confirmation that counts, the publication that is shown, and what a principal says of a lesson.
+    # What is said of a lesson, and the publication that is shown. There is one index for every statement: subjects are
+    # hashes, so each index costs a page for every line that is published.
+    Index(None, "subject", "type", "counts", "key"),
+    # The last confirmation that counts, and what a principal says of a lesson.
     Index(
         "ix_statements_confirmed",
         "subject",
         "time",
         sqlite_where=text("type = 'confirm' AND counts = 1"),
         postgresql_where=text("type = 'confirm' AND counts"),
-    ),
-    Index(
-        "ix_statements_standing",
-        "subject",
-        "key",
-        sqlite_where=text("type = 'lesson' AND counts = 1"),
-        postgresql_where=text("type = 'lesson' AND counts"),
     ),
     Index(
         "ix_statements_principal",
@@ -259,4 +270,77 @@ tokens: Final = Table(
     Column("used", Moment),
     Column("admin", Boolean, nullable=False, server_default=text("false")),
     sqlite_autoincrement=True,
+)
+
+# --- gossip ---
+
+# The items of what is held, in blocks (`files/items.py`). SQLite has an index of their heads.
+items: Final = Table(
+    "items",
+    metadata,
+    Column("start", LargeBinary, primary_key=True),
+    Column("size", Integer, nullable=False),
+    Column("sum", LargeBinary, nullable=False),
+    Column("items", LargeBinary, nullable=False),
+)
+
+# Which version of a key's file the items name, and by which. A server of the release before leaves a row behind its
+# file, which has another digest then.
+versions: Final = Table(
+    "versions",
+    metadata,
+    Column("id", LargeBinary, primary_key=True),
+    Column("key", _KEY, ForeignKey(files.c.key), nullable=False, unique=True),
+    Column("time", BigInteger, nullable=False),
+    Column("digest", _name(64), nullable=False),
+)
+
+# One proof of each key that spoke twice, for whoever asks. It may have come without a file of the key, and then nothing
+# else is known of it.
+proofs: Final = Table(
+    "proofs",
+    metadata,
+    Column("id", LargeBinary, primary_key=True),
+    Column("key", _KEY, nullable=False, unique=True),
+    Column("line_a", LargeBinary, nullable=False),
+    Column("line_b", LargeBinary, nullable=False),
+)
+
+# Versions that are not wanted again, by their items, and why.
+ledger: Final = Table(
+    "ledger",
+    metadata,
+    Column("id", LargeBinary, primary_key=True),
+    Column("code", _name(64), nullable=False),
+    Column("at", Moment, nullable=False),
+)
+
+# Whom this commons gossips with. `key` is what it signs with, once it was asked; `published` whether others are told of
+# it. What follows is how it behaved.
+peers: Final = Table(
+    "peers",
+    metadata,
+    Column("url", _name(2_048), primary_key=True),
+    Column("key", _KEY, index=True),
+    Column("added", Moment, nullable=False),
+    Column("allow_private", Boolean, nullable=False),
+    Column("allow_http", Boolean, nullable=False),
+    Column("published", Boolean, nullable=False),
+    Column("tried", Moment),
+    Column("answered", Moment),
+    Column("failures", Integer, nullable=False),
+    Column("next_try", Moment),
+    Column("promised", BigInteger, nullable=False),
+    Column("delivered", BigInteger, nullable=False),
+)
+
+# What whoever sends files cost in a night, which is numbered by days since 1970.
+spent: Final = Table(
+    "spent",
+    metadata,
+    Column("account", _name(2_048), primary_key=True),
+    Column("night", Integer, primary_key=True, autoincrement=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("checks", BigInteger, nullable=False),
+    Column("origins", BigInteger, nullable=False),
 )

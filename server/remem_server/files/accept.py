@@ -20,13 +20,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import Connection, Engine
 
 from remem.protocol import OriginFile, Verdict, Version, accept, newest
 from remem_server.database import changes
 from remem_server.database.engine import writing
-from remem_server.errors import Blocked, NameMismatch, OriginCollision, TokenBound
+from remem_server.errors import NameMismatch, OriginCollision, TokenBound
 from remem_server.files import journal, store, tokens
 from remem_server.files.judging import judge_records
 from remem_server.files.store import Change, SkippedLine, Snapshot
@@ -49,6 +50,14 @@ class Accepted:
     skipped: tuple[SkippedLine, ...]
 
 
+class _Sender(NamedTuple):
+    """Who sends a file: by which token, whether one is needed, and which peer it comes from."""
+
+    secret: str | None
+    token_needed: bool
+    source: str | None
+
+
 def accept_file(
     engine: Engine,
     data: bytes,
@@ -58,6 +67,7 @@ def accept_file(
     token_needed: bool,
     now: datetime,
     when_new: Callable[[], None] | None = None,
+    source: str | None = None,
 ) -> Accepted:
     """Take a file in, if every rule allows it and it is the newest of its key.
 
@@ -69,6 +79,7 @@ def accept_file(
         token_needed: whether a file without a token is refused; a token that came is checked all the same.
         now: this commons' clock.
         when_new: called before anything is written, where no file of the key ever came here; it may refuse it.
+        source: the peer that brought it, for the journal.
 
     Raises:
         ProtocolError: the file breaks a rule of acceptance.
@@ -90,7 +101,7 @@ def accept_file(
             when_new()
             when_new = None
         with writing(engine) as connection:
-            accepted = _take(connection, file, change, secret, token_needed, now)
+            accepted = _take(connection, file, change, _Sender(secret, token_needed, source), now)
         if accepted is not None:
             return accepted
 
@@ -113,14 +124,8 @@ def _snapshot(connection: Connection, name: str) -> Snapshot | None:
         # The file itself will say whose it is.
         return None
     key = name if found is None else found.key
-    _refuse_blocked(connection, key)
+    store.refuse_blocked(connection, key)
     return None if found is None else store.snapshot(connection, key)
-
-
-def _refuse_blocked(connection: Connection, key: str) -> None:
-    reason = store.block_reason(connection, key)
-    if reason is not None:
-        raise Blocked(key, reason)
 
 
 def _change(before: Snapshot | None, file: OriginFile) -> Change:
@@ -138,15 +143,15 @@ def _take(
     connection: Connection,
     file: OriginFile,
     change: Change,
-    secret: str | None,
-    token_needed: bool,
+    sender: _Sender,
     now: datetime,
 ) -> Accepted | None:
     """Decide and write; None where the change was worked out for a version that no longer stands."""
     changes.lock(connection)
     key = file.key.hex
-    _refuse_blocked(connection, key)
-    token = tokens.check(connection, secret, now) if token_needed or secret is not None else None
+    store.refuse_blocked(connection, key)
+    secret = sender.secret
+    token = tokens.check(connection, secret, now) if sender.token_needed or secret is not None else None
     if token is not None:
         tokens.note_use(connection, token, now)
     own = token is not None and tokens.is_own(connection, token, key)
@@ -157,7 +162,7 @@ def _take(
         return None
     # It may be an older one that came again, and a seal would tell.
     proves_nothing = verdict.takes and held is not None and file.seal is None and not own
-    if proves_nothing and token_needed:
+    if proves_nothing and sender.token_needed:
         raise TokenBound(f"expected a sealed file or a token of {key}, got neither")
     if verdict.equivocation:
         store.flag_equivocation(connection, file)
@@ -167,8 +172,10 @@ def _take(
         tokens.bind(connection, token, key)
     if verdict.takes or mends:
         store.put(connection, file, change, now)
-        who = f"key {key[:16]}" if token is None else f"key {key[:16]} by {token.name}"
-        journal.write_words(connection, now, who, key, change.come.statements, change.gone or ())
+        who = " by ".join(
+            [f"key {key[:16]}", *([token.name] if token else []), *([sender.source] if sender.source else [])]
+        )
+        journal.write_published(connection, now, who, key, change.come.statements, change.gone or ())
     elif verdict is not Verdict.UNCHANGED:
         assert held is not None
         return Accepted(verdict, file, held, ())

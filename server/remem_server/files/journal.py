@@ -1,61 +1,42 @@
 """The journal of what operators did: who did what, when, to what and why. It only grows.
 
 The database itself refuses to change or to delete a row, and to put one before another; whoever owns the database may
-take that rule away. An operator whose key is on another machine acts by publishing
-its file; what that says and takes back is written down like everything else.
+take that rule away. An operator whose key is on another machine acts by publishing its file; what that says and takes
+back is written down like everything else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, insert, select
 
 from remem.protocol import Denial, Revocation
+from remem_server.answers import JournalEntry
 from remem_server.database.tables import acts
 from remem_server.lessons.policy import stored_policy
 
-_ROW: Final = [acts.c[name] for name in ("id", "at", "who", "act", "subject", "reason")]
+_ROW: Final = [acts.c[name] for name in JournalEntry.model_fields]
 _AFTER: Final = select(*_ROW).where(acts.c.id > bindparam("after")).order_by(acts.c.id).limit(bindparam("most"))
 _ADD: Final = insert(acts)
+_WHO_MOST: Final = 200
 _TYPES: Final = (Revocation.type, Denial.type)
 
 
-@dataclass(frozen=True, slots=True)
-class Logged:
-    """A row of the journal.
-
-    Attributes:
-        id: its number, which only grows.
-        at: when it was done.
-        who: by whom.
-        act: what was done.
-        subject: to what.
-        reason: why, where that was said.
-    """
-
-    id: int
-    at: datetime
-    who: str
-    act: str
-    subject: str
-    reason: str | None
-
-
-def read_after(connection: Connection, after: int, most: int) -> list[Logged]:
+def read_after(connection: Connection, after: int, most: int) -> list[JournalEntry]:
     """List what was done after a row, the oldest first."""
-    return [Logged(*row) for row in connection.execute(_AFTER, {"after": after, "most": most})]
+    return [JournalEntry(**row) for row in connection.execute(_AFTER, {"after": after, "most": most}).mappings()]
 
 
 def write(connection: Connection, now: datetime, who: str, act: str, subject: str, reason: str | None) -> None:
     """Write down what was done, in the transaction that does it."""
-    connection.execute(_ADD, {"at": now, "who": who, "act": act, "subject": subject, "reason": reason})
+    # Whoever has a long name on this machine is known by its beginning.
+    connection.execute(_ADD, {"at": now, "who": who[:_WHO_MOST], "act": act, "subject": subject, "reason": reason})
 
 
-def write_words(
+def write_published(
     connection: Connection,
     now: datetime,
     who: str,

@@ -27,7 +27,8 @@ from sqlalchemy import (
 from remem.protocol import OriginFile, PublicKey, Verified, Version, digest_of
 from remem_server.database import changes
 from remem_server.database.tables import blocks, contents, equivocations, files, skipped
-from remem_server.errors import OriginCollision
+from remem_server.errors import Blocked, OriginCollision
+from remem_server.files import items
 from remem_server.files.judging import Judged
 from remem_server.lessons import following, said
 from remem_server.lessons.said import Topic
@@ -186,6 +187,17 @@ def block_reason(connection: Connection, key: str) -> str | None:
     return connection.execute(_BLOCK, {"key": key}).scalar()
 
 
+def refuse_blocked(connection: Connection, key: str) -> None:
+    """Refuse a key that is blocked.
+
+    Raises:
+        Blocked: this host does not keep its file.
+    """
+    reason = block_reason(connection, key)
+    if reason is not None:
+        raise Blocked(key, reason)
+
+
 def _verified(key: str, data: bytes, topics: str) -> Verified | None:
     behind = data[:-1].split(b"\n")[1:]
     # A file may be its seal alone, and splitting nothing gives one empty topic.
@@ -234,6 +246,7 @@ def put(connection: Connection, file: OriginFile, change: Change, now: datetime)
         connection.execute(_REPLACE_FILE, {"of_key": key, "to": cursor, **row})
         connection.execute(_FORGET_CONTENTS, {"of_key": key})
     connection.execute(_ADD_CONTENTS, {"key": key, "data": file.data, "topics": "\n".join(file.topics)})
+    items.follow(connection, file, now)
     gone = None if change.gone is None else [_topic(topic) for topic in change.gone if topic]
     following.replace(connection, key, gone, change.come.statements)
     _skip_otherwise(connection, key, gone, change.come)
@@ -270,6 +283,7 @@ def flag_equivocation(connection: Connection, file: OriginFile) -> None:
         "line_b": file.seal.line,
     }
     connection.execute(insert(equivocations), proof)
+    items.prove(connection, key, line, file.seal.line)
 
 
 def rejudge(connection: Connection, key: str, judged: Judged) -> None:

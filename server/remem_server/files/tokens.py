@@ -59,7 +59,7 @@ _PREFIX: Final = "remem_"
 _TOKEN_BYTES: Final = 32
 _PRINCIPAL_BYTES: Final = 8
 
-State: TypeAlias = Literal["unused", "used", "bound", "expired", "revoked"]
+TokenState: TypeAlias = Literal["unused", "used", "bound", "expired", "revoked"]
 """What a token is good for: `used` is said of admin tokens, which are never bound."""
 
 
@@ -94,7 +94,7 @@ class Token:
         """What the token is called where its work is told."""
         return f"token {self.id} ({self.label})" if self.label else f"token {self.id}"
 
-    def state(self, now: datetime) -> State:
+    def state(self, now: datetime) -> TokenState:
         """Say what the token is good for at a moment."""
         if self.revoked is not None:
             return "revoked"
@@ -105,6 +105,40 @@ class Token:
         return "unused" if self.key is None else "bound"
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a token is to be made for.
+
+    Attributes:
+        label: the operator's own note.
+        principal: who answers for its key; random if not given. An admin token has no key.
+        expires: from when on it is refused.
+        admin: whether it is for the operator's acts, and publishes nothing.
+    """
+
+    label: str = ""
+    principal: str | None = None
+    expires: datetime | None = None
+    admin: bool = False
+
+    def check(self, now: datetime) -> None:
+        """Refuse terms that cannot be met.
+
+        Raises:
+            ParameterForm: the label or the principal has another form, or the token would never be good.
+        """
+        label, principal, expires = self.label, self.principal, self.expires
+        if len(label) > LABEL_CHARACTERS or not label.isprintable():
+            raise ParameterForm(f"label: expected at most {LABEL_CHARACTERS} printable characters, got {show(label)}")
+        if self.admin and principal is not None:
+            raise ParameterForm(f"principal: expected none of an admin token, which has no key, got {show(principal)}")
+        if principal is not None and not PRINCIPAL_FORM.fullmatch(principal):
+            raise ParameterForm(f"principal: expected 1 to 64 letters, digits, '.', '_', '-', got {show(principal)}")
+        if expires is not None and expires <= now:
+            raise ParameterForm(f"expires: expected a time later than now, got {format_time(expires)}")
+
+
+_ANY: Final = Terms()
 _COLUMNS: Final = [tokens.c[name] for name in Token.__slots__]
 # Another server may have noted a later hour meanwhile.
 _USE: Final = (
@@ -117,49 +151,28 @@ _BY_HASH: Final = select(*_COLUMNS, tokens.c.token_hash).where(tokens.c.token_ha
 _FIRST_PRINCIPAL: Final = select(tokens.c.principal).where(tokens.c.key == bindparam("key")).limit(1)
 
 
-def create(
-    connection: Connection,
-    *,
-    now: datetime,
-    label: str = "",
-    principal: str | None = None,
-    expires: datetime | None = None,
-    admin: bool = False,
-) -> tuple[str, Token]:
+def create(connection: Connection, now: datetime, terms: Terms = _ANY) -> tuple[str, Token]:
     """Make a token, and return it with what is kept of it: it cannot be shown again.
 
     Args:
         connection: a transaction that writes.
         now: this commons' clock.
-        label: the operator's own note.
-        principal: who answers for its key; random if not given. An admin token has no key.
-        expires: from when on it is refused.
-        admin: whether it is for the operator's acts, and publishes nothing.
+        terms: what it is for.
 
     Raises:
-        ParameterForm: the label or the principal has another form, or the token would never be good.
+        ParameterForm: see `Terms.check`.
     """
-    if len(label) > LABEL_CHARACTERS or not label.isprintable():
-        raise ParameterForm(f"label: expected at most {LABEL_CHARACTERS} printable characters, got {show(label)}")
-    if admin and principal is not None:
-        raise ParameterForm(f"principal: expected none of an admin token, which has no key, got {show(principal)}")
-    if principal is None:
-        principal = secrets.token_hex(_PRINCIPAL_BYTES)
-    elif not PRINCIPAL_FORM.fullmatch(principal):
-        raise ParameterForm(f"principal: expected 1 to 64 letters, digits, '.', '_', '-', got {show(principal)}")
-    if expires is not None and expires <= now:
-        raise ParameterForm(f"expires: expected a time later than now, got {format_time(expires)}")
+    terms.check(now)
     secret = _PREFIX + secrets.token_urlsafe(_TOKEN_BYTES)
-    row = {
-        "token_hash": _hash(secret),
-        "label": label,
-        "principal": principal,
+    kept = {
+        "label": terms.label,
+        "principal": terms.principal or secrets.token_hex(_PRINCIPAL_BYTES),
         "created": now,
-        "expires": expires,
-        "admin": admin,
+        "expires": terms.expires,
+        "admin": terms.admin,
     }
-    number = connection.execute(insert(tokens).returning(tokens.c.id), row).scalar_one()
-    return secret, Token(number, label, principal, None, now, None, expires, admin=admin)
+    made = insert(tokens).returning(*_COLUMNS)
+    return secret, Token(*connection.execute(made, {"token_hash": _hash(secret), **kept}).one())
 
 
 def list_all(connection: Connection) -> list[Token]:

@@ -1,6 +1,6 @@
 """Lets the lessons follow a change of what a key says, or of whose it is, by differences (PROTOCOL.md, section 9).
 
-1. What a lesson comes to is a sum over principals, and some numbers over keys. So a change of one key moves it by what
+1. What a lesson comes to is a sum over principals, and some others over keys. So a change of one key moves it by what
    the key and its principal came to before and after. What the principal's other keys say together is looked up in
    an index, however many they are; what everyone else says is not read.
 2. Two things are no sums: the last confirmation, and the publication that is shown. Where the one that gave them goes,
@@ -26,15 +26,15 @@ from remem_server.lessons import rows as lesson_rows
 from remem_server.lessons import said
 from remem_server.lessons.policy import CountingPolicy, policy_of
 from remem_server.lessons.rows import NOTHING, Row, read_rows, write_rows
-from remem_server.lessons.said import Fellows, Line, Marks, Topic, Word
+from remem_server.lessons.said import Fellows, Line, Marks, Stance, Topic
 from remem_server.lessons.voices import Voice, voice_of
 
 
 class _Said(NamedTuple):
-    """What a key says, and what its word is worth."""
+    """What a key says of each lesson, and what its voice is worth."""
 
     voice: Voice
-    words: Mapping[str, Word]
+    stances: Mapping[str, Stance]
 
 
 class _Confirmed(NamedTuple):
@@ -47,7 +47,8 @@ class _Confirmed(NamedTuple):
 
 _ALONE: Final = Fellows()
 _NOT: Final = _Confirmed()
-_SILENT: Final = Word()
+_NOTHING: Final = Count()
+_SILENT: Final = Stance()
 
 
 def replace(
@@ -77,7 +78,7 @@ def replace(
     more = [row for row in come if row["type"] != Denial.type]
     for row in more:
         stays[row["type"], row["subject"]] = Line(row["time"], row["kind"], row["text"])
-    was, now = _Said(voices[key], said.words_of(stood)), _Said(voice, said.words_of(stays))
+    was, now = _Said(voices[key], said.stances_of(stood)), _Said(voice, said.stances_of(stays))
     _follow(connection, policy, key, was, now, more)
     for one in sorted(doubted - {key}):
         _hear_otherwise(connection, policy, one, voices[one])
@@ -112,11 +113,11 @@ def _doubted(
 
 
 def _hear_otherwise(connection: Connection, policy: CountingPolicy, key: str, was: Voice) -> None:
-    """Let the lessons follow a change of what the word of a key is worth."""
+    """Let the lessons follow a change of what the voice of a key is worth."""
     now = voice_of(connection, policy, key)
     if now != was:
-        words = said.words_of(said.lines_of(connection, key))
-        _follow(connection, policy, key, _Said(was, words), _Said(now, words))
+        stances = said.stances_of(said.lines_of(connection, key))
+        _follow(connection, policy, key, _Said(was, stances), _Said(now, stances))
 
 
 def _follow(
@@ -128,7 +129,7 @@ def _follow(
     come: Sequence[Mapping[str, Any]] = (),
 ) -> None:
     """Write what a key says now, and what follows from it."""
-    hashes = sorted(was.words.keys() | now.words.keys())
+    hashes = sorted(was.stances.keys() | now.stances.keys())
     held = read_rows(connection, hashes)
     left = _fellows(connection, was.voice.principal, key, held)
     met = left if was.voice.principal == now.voice.principal else _fellows(connection, now.voice.principal, key, held)
@@ -142,7 +143,7 @@ def _follow(
     new = {(key, row["type"], row["subject"]) for row in come}
     said.mark(connection, {topic: counts for topic, counts in change.marks.items() if topic not in new})
     _settle(connection, policy, change.rows, change.unsure)
-    silent = {hash_ for hash_ in hashes if hash_ not in now.words and not any(change.rows[hash_].sums)}
+    silent = {hash_ for hash_ in hashes if hash_ not in now.stances and not any(change.rows[hash_].sums)}
     gone = silent - lesson_rows.said_of(connection, silent)
     write_rows(connection, held, {hash_: row for hash_, row in change.rows.items() if hash_ not in gone}, gone)
 
@@ -186,7 +187,7 @@ class _Change:
             met: what the others of the one say that it has.
         """
         key, was, now = self._key, self._was.voice, self._now.voice
-        old, new = self._was.words.get(hash_, _SILENT), self._now.words.get(hash_, _SILENT)
+        old, new = self._was.stances.get(hash_, _SILENT), self._now.stances.get(hash_, _SILENT)
         less, more = _confirmed(key, old, was, left), _confirmed(key, new, now, met)
         sums = _moved(row.sums, self._count(old, was, less), self._count(new, now, more))
         if self._moves:
@@ -200,38 +201,41 @@ class _Change:
             self.unsure["last"].add(hash_)
         if self._revoker and old.revocation is not None and was.heard and not sums.trusted:
             self.unsure["trusted"].add(hash_)
-        self.rows[hash_] = self._shown(hash_, row._replace(sums=sums), new)
+        self.rows[hash_] = self._shown(hash_, Row(sums, *row[1:]), new)
 
-    def _count(self, word: Word, voice: Voice, confirmed: _Confirmed) -> Count:
+    def _count(self, stance: Stance, voice: Voice, confirmed: _Confirmed) -> Count:
         """Say what a key and its principal come to."""
-        if not voice.heard:
-            return Count()
-        revokes, publishes = word.revocation is not None, word.lesson is not None
-        confirms = word.confirmation is not None and word.confirmation.time is not None
-        return _principal(confirmed)._replace(
+        if not voice.heard or (stance is _SILENT and confirmed is _NOT):
+            return _NOTHING
+        revokes, publishes = stance.revocation is not None, stance.lesson is not None
+        confirms = stance.confirmation is not None and stance.confirmation.time is not None
+        return Count(
             standing=int(publishes and not revokes),
             revoking=int(revokes),
             trusted=int(revokes and self._revoker),
+            confirmations=int(confirmed is not _NOT),
+            turned=int(confirmed.turned),
+            last_confirmed=confirmed.time,
             unadmitted=int(confirms and not publishes and not voice.counts),
         )
 
-    def _mark_own(self, hash_: str, word: Word, confirmed: _Confirmed) -> None:
-        if word.lesson is not None:
-            stands = word.revocation is None and self._now.voice.heard
-            if word.lesson.counts is not stands:
+    def _mark_own(self, hash_: str, stance: Stance, confirmed: _Confirmed) -> None:
+        if stance.lesson is not None:
+            stands = stance.revocation is None and self._now.voice.heard
+            if stance.lesson.counts is not stands:
                 self.marks[self._key, Lesson.type, hash_] = stands
-        if word.confirmation is not None:
+        if stance.confirmation is not None:
             counts = confirmed.key == self._key
-            if word.confirmation.counts is not counts:
+            if stance.confirmation.counts is not counts:
                 self.marks[self._key, Confirmation.type, hash_] = counts
 
     def _mark_fellow(self, hash_: str, fellows: Fellows, confirmed: _Confirmed) -> None:
         if fellows.key is not None and fellows.counts is not (fellows.key == confirmed.key):
             self.marks[fellows.key, Confirmation.type, hash_] = fellows.key == confirmed.key
 
-    def _shown(self, hash_: str, row: Row, word: Word) -> Row:
+    def _shown(self, hash_: str, row: Row, stance: Stance) -> Row:
         """Show the publication of the key where it is the lowest that stands."""
-        mine = word.lesson if word.revocation is None and self._now.voice.heard else None
+        mine = stance.lesson if stance.revocation is None and self._now.voice.heard else None
         if mine is not None and (row.shown is None or self._key <= row.shown):
             return Row(row.sums, self._key, mine.kind, mine.text, mine.time)
         if row.shown == self._key:
@@ -241,25 +245,25 @@ class _Change:
         return row
 
 
-def _confirmed(key: str | None, word: Word, voice: Voice, fellows: Fellows) -> _Confirmed:
+def _confirmed(key: str | None, stance: Stance, voice: Voice, fellows: Fellows) -> _Confirmed:
     """Find the confirmation by which the principal of a key counts, if it does."""
-    if not voice.counts or word.lesson is not None or fellows.publish:
+    if not voice.counts or stance.lesson is not None or fellows.publish:
         return _NOT
     time, last = fellows.time, fellows.key
-    mine = word.confirmation
+    mine = stance.confirmation
     if mine is not None and mine.time is not None and (time is None or (mine.time, key or "") > (time, last or "")):
         time, last = mine.time, key
-    return _NOT if last is None else _Confirmed(last, time, fellows.revoke or word.revocation is not None)
+    return _NOT if last is None else _Confirmed(last, time, fellows.revoke or stance.revocation is not None)
 
 
 def _principal(confirmed: _Confirmed) -> Count:
-    if confirmed.key is None:
-        return Count()
+    if confirmed is _NOT:
+        return _NOTHING
     return Count(confirmations=1, turned=int(confirmed.turned), last_confirmed=confirmed.time)
 
 
 def _moved(held: Count, less: Count, more: Count) -> Count:
-    """Add a difference to numbers; where it does not tell the time of the last confirmation, that is None."""
+    """Add a difference to sums; where it does not tell the time of the last confirmation, that is None."""
     return Count(
         standing=held.standing - less.standing + more.standing,
         revoking=held.revoking - less.revoking + more.revoking,
@@ -285,11 +289,11 @@ def _settle(
     if hashes := unsure.get("trusted"):
         found = lesson_rows.trusted(connection, hashes, policy)
         for hash_ in hashes:
-            rows[hash_] = rows[hash_].counting(trusted=int(hash_ in found))
+            rows[hash_] = rows[hash_].with_sums(trusted=int(hash_ in found))
     if hashes := unsure.get("last"):
         last = lesson_rows.last_confirmed(connection, hashes)
         for hash_ in hashes:
-            rows[hash_] = rows[hash_].counting(last_confirmed=last.get(hash_))
+            rows[hash_] = rows[hash_].with_sums(last_confirmed=last.get(hash_))
     if hashes := unsure.get("shown"):
         shown = lesson_rows.shown(connection, hashes)
         for hash_ in hashes:

@@ -1,4 +1,4 @@
-"""Whose word counts in this commons: the operator's policy, as the lessons are counted by it.
+"""Whose voice counts in this commons: the operator's policy, as the lessons are counted by it.
 
 It stands in the database, so that all servers and commands of a commons count alike; a start of the server sets it to
 what its operator decided. Everything else of the policy is the protocol's own (PROTOCOL.md, section 9).
@@ -45,6 +45,11 @@ def policy_of(connection: Connection) -> CountingPolicy:
 def is_counted(connection: Connection, policy: CountingPolicy) -> bool:
     """Tell whether a count by this policy came to its end, and no other began since."""
     return _stored(connection) == _said(policy, counted=True)
+
+
+def is_settled(stored: str | None) -> bool:
+    """Tell from the column `policy` whether all lessons are counted by what it says."""
+    return stored is not None and bool(json.loads(stored)["counted"])
 
 
 def begin_count(connection: Connection, policy: CountingPolicy) -> str:

@@ -1,61 +1,40 @@
 """This commons' own reading of the lessons it holds (PROTOCOL.md, sections 9 and 11).
 
 What the statements about a lesson come to stands in its row, by the policy of the operator: keys count that this
-commons admitted by token, or all where it is open; and the revokers are its operators. What it is worth at this
-moment follows from the row and the clock.
-
-A list is in the order of `SEGMENTS`, and within one in the order of places. A confirmed lesson moves from one
-segment to the next as time passes, without a write: which of them it is in, its last confirmation says. A page asks for
-as many rows as it returns, and one more to know whether there is another.
+commons admitted by token, or all where it is open; and the revokers are its operators. What it is worth follows from
+the row and the day: the clock of this reading stands at the beginning of the day in UTC, so nothing moves between two
+midnights without a write. `listing.py` says which lessons a page has.
 
 Functions on a connection of a caller that only reads.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Sequence
-from datetime import datetime
-from functools import cache
+import json
+from collections.abc import Collection
+from datetime import UTC, datetime
+from hashlib import sha256
+from importlib.metadata import version
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import (
-    BindParameter,
-    ColumnElement,
-    Connection,
-    Integer,
-    Row,
-    Select,
-    bindparam,
-    cast,
-    column,
-    exists,
-    select,
-    table,
-)
-from sqlalchemy.dialects.postgresql import TSQUERY
+from sqlalchemy import BindParameter, ColumnElement, Connection, Row, Select, bindparam, exists, select
 
 from remem.protocol import Cause, Confirmation, Denial, Lesson, Policy, Revocation, State, Statement
 from remem.protocol.evidence import Count
 from remem.protocol.state import NAMED_MOST, explain, rule
-from remem_server.database.engine import is_postgres
-from remem_server.database.tables import Moment, lessons, statements
-from remem_server.lessons import search
-from remem_server.lessons.policy import CountingPolicy, policy_of
+from remem_server.database.tables import files, lessons, meta, statements
+from remem_server.lessons.listing import READ, Cursor, Wanted, listed
+from remem_server.lessons.policy import CountingPolicy, is_settled, policy_of
 from remem_server.lessons.voices import counts, heard, principal_of
 
 EVIDENCE_MOST: Final = 1_000
 
-SEGMENTS: Final = (State.COMMON, State.FADING, State.CANDIDATE, State.REMOVED, State.REVOKED)
-
-CURSOR_FORM: Final = re.compile(r"[0-4][0-9a-f]{1,16}")
-
 _THRESHOLDS: Final = Policy()
-_GRADES: Final = {State.CANDIDATE: search.GRADE_CANDIDATE, State.REVOKED: search.GRADE_REVOKED}
+_SOFTWARE: Final = version("remem")
 
-_LESSON: Final = select(*(lessons.c[name] for name in ("hash", "kind", "text", "place", *Count._fields)))
-_ONE: Final = _LESSON.where(lessons.c.hash == bindparam("hash"))
-_fts: Final = table("lesson_words", column("rowid", Integer), column("lesson_words"))
+_ONE: Final = READ.where(lessons.c.hash == bindparam("hash"))
+_NEWEST: Final = select(files.c.digest).order_by(files.c.cursor.desc()).limit(1).scalar_subquery()
+_GOES_BY: Final = select(meta.c.changes, meta.c.judgement, meta.c.policy, _NEWEST.label("digest"))
 
 _REVOKERS: Final[BindParameter[str]] = bindparam("revokers", expanding=True)
 _STATEMENT: Final = [statements.c[name] for name in Statement.__slots__]
@@ -63,11 +42,12 @@ _said: Final = statements.alias()
 
 
 def _of_type(type_: str, *more: ColumnElement[Any]) -> Select[Any]:
-    """Select what is said of a lesson in one way, by key, with what is asked beside it."""
+    """Select what is said of a lesson in one way, with what is asked beside it; what stands or counts comes first."""
     return (
         select(*(_said.c[name] for name in Statement.__slots__), principal_of(_said.c.key), *more)
         .where(_said.c.type == type_, _said.c.subject == bindparam("hash"))
-        .order_by(_said.c.key)
+        # As the index has it, from its end.
+        .order_by(_said.c.counts.desc(), _said.c.key.desc())
         .limit(bindparam("most"))
     )
 
@@ -94,6 +74,8 @@ _REVOKING: Final = (
     .where(
         statements.c.type == Revocation.type,
         statements.c.subject == bindparam("hash"),
+        # No policy marks a revocation, so in the index they are in the order of their keys.
+        statements.c.counts.is_(None),
         heard(statements.c.key),
     )
     .order_by(statements.c.key)
@@ -125,45 +107,6 @@ class Said(NamedTuple):
     counted: bool | None = None
 
 
-class Wanted(NamedTuple):
-    """Which lessons are wanted; None leaves the choice open.
-
-    Attributes:
-        state: only lessons in this state.
-        kind: only lessons of this kind.
-        words: only lessons that have all of these words.
-    """
-
-    state: State | None = None
-    kind: str | None = None
-    words: tuple[str, ...] | None = None
-
-
-class Cursor(NamedTuple):
-    """Where in a list to go on: behind a place of a segment."""
-
-    segment: int
-    place: int
-
-    @classmethod
-    def parse(cls, text: str) -> Cursor:
-        """Read a cursor.
-
-        Raises:
-            ValueError: it is none.
-        """
-        if not CURSOR_FORM.fullmatch(text) or (place := int(text[1:], 16)) >= 1 << 63:
-            raise ValueError("expected the `next` of a page")
-        return cls(int(text[0]), place)
-
-    def __str__(self) -> str:
-        """Spell the cursor."""
-        return f"{self.segment}{self.place:x}"
-
-
-_START: Final = Cursor(0, -1)
-
-
 class Known(NamedTuple):
     """A lesson as this commons reads it: see `Reading`."""
 
@@ -193,22 +136,29 @@ class Evidence(NamedTuple):
     complete: bool
 
 
+def as_of(now: datetime) -> datetime:
+    """Return the moment that a reading at this one is of: the beginning of the day in UTC."""
+    return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def mark_of(connection: Connection, now: datetime) -> str | None:
+    """Name all that readings go by, without reading any: two with one mark are the same.
+
+    Returns:
+        None while all lessons are being counted, and a reading may change with every look.
+    """
+    row = connection.execute(_GOES_BY).one()
+    if not is_settled(row.policy):
+        return None
+    what = [row.digest, row.judgement, row.policy, str(as_of(now).date()), _SOFTWARE]
+    return f"{row.changes}-{sha256(json.dumps(what).encode()).hexdigest()[:16]}"
+
+
 def page(connection: Connection, wanted: Wanted, cursor: Cursor | None, most: int, now: datetime) -> Page:
     """Read the next lessons of which a publication stands."""
-    start = cursor or _START
-    found: list[tuple[Cursor, Row[Any]]] = []
-    for segment, state in enumerate(SEGMENTS):
-        left = most + 1 - len(found)
-        if segment < start.segment or wanted.state not in (None, state) or not left or wanted.words == ():
-            continue
-        after = start.place if segment == start.segment else -1
-        rows = _rows(connection, wanted, state, after, left, now)
-        found += [(Cursor(segment, row.place), row) for row in rows]
-    listed = found[:most]
-    return Page(
-        _known(connection, policy_of(connection), [row for _cursor, row in listed], now),
-        listed[-1][0] if len(found) > most else None,
-    )
+    today = as_of(now)
+    rows, following = listed(connection, wanted, cursor, most, today)
+    return Page(_known(connection, policy_of(connection), rows, today), following)
 
 
 def lesson(connection: Connection, hash_: str, now: datetime) -> tuple[Known, Evidence] | None:
@@ -217,68 +167,14 @@ def lesson(connection: Connection, hash_: str, now: datetime) -> tuple[Known, Ev
     if row is None:
         return None
     policy = policy_of(connection)
-    (known,) = _known(connection, policy, [row], now)
+    (known,) = _known(connection, policy, [row], as_of(now))
     return known, _evidence(connection, policy, hash_)
 
 
-def _rows(
-    connection: Connection, wanted: Wanted, state: State, after: int, most: int, now: datetime
-) -> Sequence[Row[Any]]:
-    """Read the next rows of one segment."""
-    start, end = search.places_of(_GRADES.get(state, search.GRADE_CONFIRMED))
-    recent, old = now - _THRESHOLDS.window, now - 2 * _THRESHOLDS.window
-    named = {
-        "after": max(after, start - 1),
-        "end": end,
-        "most": most,
-        "kind": wanted.kind,
-        "recent": recent,
-        "recent_day": search.turned_day(recent),
-        "old": old,
-        "old_day": search.turned_day(old),
-    }
-    postgres = is_postgres(connection)
-    if wanted.words is not None:
-        named["words"] = search.tsquery(wanted.words) if postgres else search.fts_query(wanted.words)
-    query = _query(state, of_kind=wanted.kind is not None, by_words=wanted.words is not None, postgres=postgres)
-    return connection.execute(query, named).all()
-
-
-@cache
-def _query(state: State, *, of_kind: bool, by_words: bool, postgres: bool) -> Select[Any]:
-    query: Select[Any] = _LESSON
-    place: ColumnElement[int] = lessons.c.place
-    if by_words and postgres:
-        query = query.where(lessons.c.words.op("@@")(cast(bindparam("words"), TSQUERY)))
-    elif by_words:
-        place = _fts.c.rowid
-        query = query.join_from(_fts, lessons, lessons.c.place == place)
-        query = query.where(_fts.c.lesson_words.op("MATCH")(bindparam("words")))
-    if of_kind:
-        query = query.where(lessons.c.kind == bindparam("kind"))
-    query = query.where(place > bindparam("after"), place < bindparam("end"), *_aged(place, state))
-    return query.order_by(place).limit(bindparam("most"))
-
-
-def _aged(place: ColumnElement[int], state: State) -> list[ColumnElement[bool]]:
-    """Ask that the last confirmation is as long ago as a state has it."""
-    last, day = lessons.c.last_confirmed, search.turned_day_of(place)
-    recent, old = bindparam("recent", type_=Moment), bindparam("old", type_=Moment)
-    match state:
-        case State.COMMON:
-            return [day <= bindparam("recent_day"), last >= recent]
-        case State.FADING:
-            return [day >= bindparam("recent_day"), day <= bindparam("old_day"), last < recent, last >= old]
-        case State.REMOVED:
-            return [day >= bindparam("old_day"), last < old]
-        case _:
-            return []
-
-
-def _known(connection: Connection, policy: CountingPolicy, rows: Collection[Row[Any]], now: datetime) -> list[Known]:
-    """Say what rows mean at this moment."""
+def _known(connection: Connection, policy: CountingPolicy, rows: Collection[Row[Any]], today: datetime) -> list[Known]:
+    """Say what rows mean today."""
     read = [(row, Count(*row[-len(Count._fields) :])) for row in rows]
-    ruled = [(row, count, *rule(count, _THRESHOLDS, now)) for row, count in read]
+    ruled = [(row, count, *rule(count, _THRESHOLDS, today)) for row, count in read]
     by = _revokers(connection, policy, [row.hash for row, _count, _state, cause in ruled if cause is Cause.REVOKER])
     for row, _count, _state, cause in ruled:
         if cause is Cause.WITHDRAWN:

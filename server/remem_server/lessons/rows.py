@@ -6,27 +6,16 @@ nothing else of what is said about a lesson is read.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import (
-    BindParameter,
-    Connection,
-    TextClause,
-    bindparam,
-    delete,
-    func,
-    insert,
-    literal_column,
-    select,
-    text,
-    tuple_,
-    update,
-)
+from sqlalchemy import Connection, TextClause, bindparam, func, literal_column, select, text, tuple_
 
 from remem.protocol import Confirmation, Lesson, Revocation
 from remem.protocol.evidence import Count
+from remem_server.database.bulk import Rows, among, delete_rows, insert_rows, update_rows
 from remem_server.database.engine import is_postgres
 from remem_server.database.tables import lessons, statements
 from remem_server.lessons.policy import CountingPolicy
@@ -57,12 +46,12 @@ class Row(NamedTuple):
     text: str | None = None
     updated: datetime | None = None
 
-    def place(self, number: int) -> int | None:
-        """Say where the row of this number stands in a list."""
-        return None if self.updated is None else place_of(self.sums, self.updated, number)
+    def place(self, id_: int) -> int | None:
+        """Say where the row of this id stands in a list."""
+        return None if self.updated is None else place_of(self.sums, self.updated, id_)
 
-    def columns(self, number: int) -> dict[str, Any]:
-        """Return the columns of the row of this number, besides its number and its hash."""
+    def columns(self, id_: int) -> dict[str, Any]:
+        """Return the columns of the row of this id, besides its id and its hash."""
         return {
             **self.sums._asdict(),
             "trusted": self.sums.trusted > 0,
@@ -71,22 +60,20 @@ class Row(NamedTuple):
             "text": self.text,
             "updated": self.updated,
             "words": None if self.text is None else words_of(self.text),
-            "place": self.place(number),
+            "place": self.place(id_),
         }
 
-    def counting(self, **numbers: Any) -> Row:
-        """Return the row with other numbers."""
-        return self._replace(sums=self.sums._replace(**numbers))
+    def with_sums(self, **sums: Any) -> Row:
+        """Return the row with some other sums."""
+        return self._replace(sums=self.sums._replace(**sums))
 
-
-_Columns = dict[str, Any]
 
 # Of a lesson that is listed before and after, these alone move it: from `trusted` to `last_confirmed`.
 _PLACING: Final = slice(2, 6)
 
 
 class Stored(NamedTuple):
-    """A row as it is stored, with its number."""
+    """A row as it is stored, with its id."""
 
     id: int
     row: Row
@@ -94,22 +81,13 @@ class Stored(NamedTuple):
 
 NOTHING: Final = Row()
 
-_HASHES: Final[BindParameter[str]] = bindparam("hashes", expanding=True)
 _READ: Final = ("id", "hash", "shown", "kind", "text", "updated", *Count._fields)
-_ROWS: Final = select(*(lessons.c[name] for name in _READ)).where(lessons.c.hash.in_(_HASHES))
+_COLUMNS: Final = tuple(NOTHING.columns(0))
+_ROWS: Final = select(*(lessons.c[name] for name in _READ)).where(among(lessons.c.hash, "hashes"))
 _NEWEST_ID: Final = select(func.coalesce(func.max(lessons.c.id), 0))
-_ADD: Final = insert(lessons)
-_REPLACE: Final = update(lessons).where(lessons.c.id == bindparam("of_id"))
-_REMOVE: Final = delete(lessons).where(lessons.c.id == bindparam("of_id"))
-_IDS: Final[BindParameter[int]] = bindparam("ids", expanding=True)
-_UNLIST: Final = text(
-    "INSERT INTO lesson_words(lesson_words, rowid, words)"
-    " SELECT 'delete', place, words FROM lessons WHERE id IN :ids AND place IS NOT NULL"
-).bindparams(_IDS)
-_LIST: Final = text(
-    "INSERT INTO lesson_words(rowid, words)"
-    " SELECT place, words FROM lessons WHERE id IN :ids AND place IS NOT NULL ORDER BY place"
-).bindparams(_IDS)
+_IN_IDS: Final = "FROM lessons WHERE id IN (SELECT value FROM json_each(:ids)) AND place IS NOT NULL ORDER BY place"
+_UNLIST: Final = text(f"INSERT INTO lesson_words(lesson_words, rowid, words) SELECT 'delete', place, words {_IN_IDS}")
+_LIST: Final = text(f"INSERT INTO lesson_words(rowid, words) SELECT place, words {_IN_IDS}")
 
 _said: Final = statements.alias()
 # In so many words, as the indexes have them.
@@ -120,7 +98,7 @@ _LAST: Final = select(
     .order_by(_said.c.time.desc())
     .limit(1)
     .scalar_subquery(),
-).where(lessons.c.hash.in_(_HASHES))
+).where(among(lessons.c.hash, "hashes"))
 _LOWEST: Final = select(
     lessons.c.hash,
     select(_said.c.key)
@@ -128,7 +106,7 @@ _LOWEST: Final = select(
     .order_by(_said.c.key)
     .limit(1)
     .scalar_subquery(),
-).where(lessons.c.hash.in_(_HASHES))
+).where(among(lessons.c.hash, "hashes"))
 _PUBLICATIONS: Final = select(*(statements.c[name] for name in ("subject", "key", "kind", "text", "time"))).where(
     statements.c.type == Lesson.type,
     tuple_(statements.c.subject, statements.c.key).in_(bindparam("pairs", expanding=True)),
@@ -138,13 +116,13 @@ _TRUSTED: Final = (
     .distinct()
     .where(
         statements.c.type == Revocation.type,
-        statements.c.subject.in_(_HASHES),
+        among(statements.c.subject, "hashes"),
         statements.c.key.in_(bindparam("revokers", expanding=True)),
         heard(statements.c.key),
     )
 )
 _SAID_OF: Final = select(lessons.c.hash).where(
-    lessons.c.hash.in_(_HASHES),
+    among(lessons.c.hash, "hashes"),
     select(_said.c.key).where(_said.c.type.in_(ABOUT), _said.c.subject == lessons.c.hash).exists(),
 )
 
@@ -159,8 +137,8 @@ def read_rows(connection: Connection, hashes: Collection[str]) -> dict[str, Stor
     """Read the rows of these hashes, as far as they have any."""
     found: dict[str, Stored] = {}
     for some in chunks(hashes):
-        for number, hash_, shown, kind, said, updated, *sums in connection.execute(_ROWS, {"hashes": some}):
-            found[hash_] = Stored(number, Row(Count(*sums), shown, kind, said, updated))
+        for id_, hash_, shown, kind, said, updated, *sums in connection.execute(_ROWS, {"hashes": some}):
+            found[hash_] = Stored(id_, Row(Count(*sums), shown, kind, said, updated))
     return found
 
 
@@ -181,39 +159,52 @@ def write_rows(
         gone: the hashes about which nothing is said any more.
         anew: whether rows that say this already are written too, with all that follows from it.
     """
-    number: int = connection.execute(_NEWEST_ID).scalar_one()
-    removed = [{"of_id": held[hash_].id} for hash_ in gone if hash_ in held]
-    added, changed, moved, counted = list[_Columns](), list[_Columns](), list[_Columns](), list[_Columns]()
+    added, changed, moved, summed = list[Any](), list[Any](), list[Any](), list[Any]()
     for hash_, row in rows.items():
         stored = held.get(hash_)
         if stored is None:
-            number += 1
-            added.append({"id": number, "hash": hash_, **row.columns(number)})
+            added.append((hash_, row))
         elif anew or row[1:] != stored.row[1:]:
-            changed.append({"of_id": stored.id, **row.columns(stored.id)})
-        elif row != stored.row:
+            changed.append((*row.columns(stored.id).values(), stored.id))
+        elif row.sums != stored.row.sums:
             # The text stays, and most often the place: what neither of them changes costs no index anything.
-            columns = {"of_id": stored.id, **row.sums._asdict(), "trusted": row.sums.trusted > 0}
             if row.sums[_PLACING] == stored.row.sums[_PLACING]:
-                counted.append(columns)
+                summed.append((*_stored_sums(row), stored.id))
             else:
-                moved.append({**columns, "place": row.place(stored.id)})
-    listed = [columns["of_id"] for columns in (*changed, *moved)]
+                moved.append((*_stored_sums(row), row.place(stored.id), stored.id))
+    listed = [columns[-1] for columns in (*changed, *moved)]
     if not is_postgres(connection):
         _index(connection, _UNLIST, listed)
-    writes = ((_REMOVE, removed), (_REPLACE, changed), (_REPLACE, moved), (_REPLACE, counted), (_ADD, added))
-    for statement, parameters in writes:
-        if parameters:
-            connection.execute(statement, parameters)
+    delete_rows(connection, lessons, ("id",), [(held[hash_].id,) for hash_ in gone if hash_ in held])
+    update_rows(connection, lessons, _COLUMNS, ("id",), changed)
+    update_rows(connection, lessons, (*Count._fields, "place"), ("id",), moved)
+    update_rows(connection, lessons, Count._fields, ("id",), summed)
+    listed += _add(connection, added)
     if not is_postgres(connection):
-        _index(connection, _LIST, listed + [columns["id"] for columns in added])
+        _index(connection, _LIST, listed)
 
 
-def _index(connection: Connection, statement: TextClause, numbers: list[int]) -> None:
+def _stored_sums(row: Row) -> tuple[Any, ...]:
+    standing, revoking, trusted, *others = row.sums
+    return (standing, revoking, trusted > 0, *others)
+
+
+def _add(connection: Connection, added: list[tuple[str, Row]]) -> list[int]:
+    """Add the rows of hashes, and return the ids that they get."""
+    if not added:
+        return []
+    newest: int = connection.execute(_NEWEST_ID).scalar_one()
+    ids = list(range(newest + 1, newest + 1 + len(added)))
+    rows: Rows = [(id_, hash_, *row.columns(id_).values()) for id_, (hash_, row) in zip(ids, added, strict=True)]
+    insert_rows(connection, lessons, ("id", "hash", *_COLUMNS), rows)
+    return ids
+
+
+def _index(connection: Connection, statement: TextClause, ids: list[int]) -> None:
     """Take the words of rows out of the full-text table as they stand, or put them in."""
     # In bulk: after every statement that it is part of, it writes to the disk what it has gathered.
-    for start in range(0, len(numbers), NAMED_AT_ONCE):
-        connection.execute(statement, {"ids": numbers[start : start + NAMED_AT_ONCE]})
+    if ids:
+        connection.execute(statement, {"ids": json.dumps(ids)})
 
 
 # --- what no difference can tell ---

@@ -5,14 +5,16 @@ Functions on a connection whose transaction the caller owns. They read and write
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import BindParameter, Connection, bindparam, delete, insert, literal_column, select, update
+from sqlalchemy import Connection, bindparam, delete, literal_column, select, update
 
 from remem.protocol import Confirmation, Denial, Lesson, Revocation
+from remem_server.database.bulk import among, delete_rows, insert_rows, update_rows
 from remem_server.database.tables import lessons, statements
 from remem_server.lessons.rows import ABOUT, NAMED_AT_ONCE, chunks
 
@@ -33,7 +35,7 @@ class Line(NamedTuple):
 
 
 @dataclass(slots=True)
-class Word:
+class Stance:
     """What a key says of one lesson: each of its lines about it."""
 
     lesson: Line | None = None
@@ -59,23 +61,16 @@ class Fellows(NamedTuple):
     counts: bool | None = None
 
 
+_TOPIC: Final = ("key", "type", "subject")
+_SAID: Final = ("time", "kind", "text")
 _OF_KEY: Final = statements.c.key == bindparam("of_key")
-_OF_TOPIC: Final = (
-    _OF_KEY,
-    statements.c.type == bindparam("of_type"),
-    statements.c.subject == bindparam("of_subject"),
-)
-_SUBJECTS: Final[BindParameter[str]] = bindparam("subjects", expanding=True)
 _LINES: Final = select(*(statements.c[name] for name in ("type", "subject", *Line._fields))).where(
     _OF_KEY, statements.c.type.in_(ABOUT)
 )
-_LINES_OF: Final = _LINES.where(statements.c.subject.in_(_SUBJECTS))
+_LINES_OF: Final = _LINES.where(among(statements.c.subject, "subjects"))
 _DENIED: Final = select(statements.c.subject).where(_OF_KEY, statements.c.type == Denial.type)
-_FORGET: Final = delete(statements).where(*_OF_TOPIC)
 _FORGET_ALL: Final = delete(statements).where(_OF_KEY)
-_ADD: Final = insert(statements)
 _ANSWER: Final = update(statements).where(_OF_KEY, statements.c.type.in_(ABOUT)).values(principal=bindparam("of"))
-_MARK: Final = update(statements).where(*_OF_TOPIC).values(counts=bindparam("mark"))
 
 _fellow: Final = statements.alias()
 # In so many words, as the index has it.
@@ -97,7 +92,7 @@ _FELLOWS: Final = select(
     select(literal_column("1")).where(*_SAME, _fellow.c.type == Lesson.type).exists(),
     select(literal_column("1")).where(*_SAME, _fellow.c.type == Revocation.type).exists(),
     *_LATEST.values(),
-).where(lessons.c.hash.in_(bindparam("hashes", expanding=True)))
+).where(among(lessons.c.hash, "hashes"))
 
 
 def lines_of(connection: Connection, key: str, subjects: Collection[str] | None = None) -> dict[Topic, Line]:
@@ -112,20 +107,20 @@ def lines_of(connection: Connection, key: str, subjects: Collection[str] | None 
     return {(row[0], row[1]): Line(*row[2:]) for row in rows}
 
 
-def words_of(lines: Mapping[Topic, Line]) -> dict[str, Word]:
+def stances_of(lines: Mapping[Topic, Line]) -> dict[str, Stance]:
     """Put the lines of a key together by what they are about."""
-    words: dict[str, Word] = {}
+    stances: dict[str, Stance] = {}
     for (type_, subject), line in lines.items():
-        word = words.get(subject)
-        if word is None:
-            word = words[subject] = Word()
+        stance = stances.get(subject)
+        if stance is None:
+            stance = stances[subject] = Stance()
         if type_ == Lesson.type:
-            word.lesson = line
+            stance.lesson = line
         elif type_ == Confirmation.type:
-            word.confirmation = line
+            stance.confirmation = line
         else:
-            word.revocation = line
-    return words
+            stance.revocation = line
+    return stances
 
 
 def denied_by(connection: Connection, key: str) -> set[str]:
@@ -145,22 +140,24 @@ def fellows_of(connection: Connection, principal: str, key: str, hashes: Collect
     return found
 
 
-def forget(connection: Connection, key: str, topics: Iterable[Topic] | None) -> None:
+def forget(connection: Connection, key: str, topics: Collection[Topic] | None) -> None:
     """Remove what a key says on these topics, or all of it."""
     if topics is None:
         connection.execute(_FORGET_ALL, {"of_key": key})
-    elif rows := [{"of_key": key, "of_type": type_, "of_subject": subject} for type_, subject in topics]:
-        connection.execute(_FORGET, rows)
+    else:
+        delete_rows(connection, statements, _TOPIC, [(key, *topic) for topic in topics])
 
 
 def add(
     connection: Connection, rows: Sequence[Mapping[str, Any]], principal: str | None = None, marks: Marks | None = None
 ) -> None:
     """Add statements of one key, whom they are said for, and whether they count."""
-    if rows:
-        found = marks or {}
-        named = ((row, found.get((row["key"], row["type"], row["subject"]))) for row in rows)
-        connection.execute(_ADD, [{**row, "principal": principal, "counts": counts} for row, counts in named])
+    found = marks or {}
+    named = [((row["key"], row["type"], row["subject"]), row) for row in rows]
+    # In the order of the table, which then grows at one place.
+    named.sort(key=itemgetter(0))
+    come = [(*topic, row["time"], row["kind"], row["text"], principal, found.get(topic)) for topic, row in named]
+    insert_rows(connection, statements, (*_TOPIC, *_SAID, "principal", "counts"), come)
 
 
 def answer(connection: Connection, key: str, principal: str | None) -> None:
@@ -170,9 +167,5 @@ def answer(connection: Connection, key: str, principal: str | None) -> None:
 
 def mark(connection: Connection, marks: Marks) -> None:
     """Say of statements whether they count."""
-    rows = [
-        {"of_key": key, "of_type": type_, "of_subject": subject, "mark": counts}
-        for (key, type_, subject), counts in sorted(marks.items())
-    ]
-    if rows:
-        connection.execute(_MARK, rows)
+    rows = [(counts, *topic) for topic, counts in sorted(marks.items())]
+    update_rows(connection, statements, ("counts",), _TOPIC, rows)

@@ -31,8 +31,8 @@ GRADE_REVOKED: Final = 2
 _WORD: Final = re.compile(rf"([^\W_]{{1,{WORD_CHARACTERS}}})[^\W_]*")
 _THRESHOLDS: Final = Policy()
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_ID_BITS: Final = 33
-_DAY_BITS: Final = 16
+ID_BITS: Final = 33
+DAY_BITS: Final = 16
 _COUNT_BITS: Final = 12
 _GRADES: Final = {State.COMMON: GRADE_CONFIRMED, State.CANDIDATE: GRADE_CANDIDATE, State.REVOKED: GRADE_REVOKED}
 
@@ -78,19 +78,19 @@ def place_of(count: Count, updated: datetime, number: int) -> int:
     day = turned_day(count.last_confirmed or updated)
     place = _GRADES[state]
     place = place << _COUNT_BITS | (1 << _COUNT_BITS) - 1 - confirmations
-    place = place << _DAY_BITS | day
-    return place << _ID_BITS | number
+    place = place << DAY_BITS | day
+    return place << ID_BITS | number
 
 
 def places_of(grade: int) -> tuple[int, int]:
     """Return the first place of a grade, and the first behind it."""
-    bits = _COUNT_BITS + _DAY_BITS + _ID_BITS
+    bits = _COUNT_BITS + DAY_BITS + ID_BITS
     return grade << bits, (grade + 1) << bits
 
 
 def turned_day(when: datetime) -> int:
     """Return a day as places have it: the later, the lower."""
-    return (1 << _DAY_BITS) - 1 - (when.toordinal() - _EPOCH.toordinal())
+    return (1 << DAY_BITS) - 1 - (when.toordinal() - _EPOCH.toordinal())
 
 
 def turned_day_of(place: ColumnElement[int]) -> ColumnElement[int]:
@@ -99,5 +99,5 @@ def turned_day_of(place: ColumnElement[int]) -> ColumnElement[int]:
     An index of places tells it alone, so that what a list passes over is not read.
     """
     # PostgreSQL shifts by an integer, and would take a parameter for a larger one.
-    shifted: ColumnElement[int] = place.bitwise_rshift(literal_column(str(_ID_BITS), Integer))
-    return shifted.bitwise_and((1 << _DAY_BITS) - 1)
+    shifted: ColumnElement[int] = place.bitwise_rshift(literal_column(str(ID_BITS), Integer))
+    return shifted.bitwise_and((1 << DAY_BITS) - 1)

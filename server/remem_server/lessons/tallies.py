@@ -17,43 +17,38 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
-from sqlalchemy import BindParameter, Connection, Engine, bindparam, select, update
+from sqlalchemy import Connection, Engine, bindparam, select, update
 
 from remem.protocol import Admission, Confirmation, Denial, Evidence, Lesson, Policy, Statement
 from remem.protocol.evidence import Count, Tally, tally_of
 from remem_server.database import changes
+from remem_server.database.bulk import among, update_rows
 from remem_server.database.engine import writing
 from remem_server.database.tables import files, lessons, meta, statements
 from remem_server.lessons.policy import CountingPolicy, begin_count, end_count, goes_on, is_counted
 from remem_server.lessons.rows import ABOUT, NAMED_AT_ONCE, Row, chunks, read_rows, write_rows
 from remem_server.lessons.voices import principal_of
 
-_HASHES: Final[BindParameter[str]] = bindparam("hashes", expanding=True)
+STATEMENTS_AT_ONCE: Final = 2_000
+"""About how many statements are counted in one transaction: every PUT waits for its lock."""
+
 _STATEMENT: Final = [statements.c[name] for name in Statement.__slots__]
 _SAID: Final = select(
     *_STATEMENT, statements.c.principal, statements.c.counts, principal_of(statements.c.key).label("answers")
-).where(statements.c.type.in_(ABOUT), statements.c.subject.in_(_HASHES))
+).where(statements.c.type.in_(ABOUT), among(statements.c.subject, "hashes"))
 _DENIALS: Final = select(*_STATEMENT).where(
     statements.c.type == Denial.type, statements.c.key.in_(bindparam("revokers", expanding=True))
 )
-_HASHES_AFTER: Final = [
-    select(statements.c.subject.label("hash"))
-    .distinct()
-    .where(statements.c.type == type_, statements.c.subject > bindparam("after"))
+_SUBJECTS_AFTER: Final = (
+    select(statements.c.subject)
+    .where(statements.c.subject > bindparam("after"), statements.c.type.in_(ABOUT))
     .order_by(statements.c.subject)
-    .limit(NAMED_AT_ONCE)
-    for type_ in ABOUT
-] + [select(lessons.c.hash).where(lessons.c.hash > bindparam("after")).order_by(lessons.c.hash).limit(NAMED_AT_ONCE)]
-_UNCOUNTED: Final = files.c.held & files.c.counted.is_distinct_from(files.c.cursor)
-_MARK: Final = (
-    update(statements)
-    .where(
-        statements.c.key == bindparam("of_key"),
-        statements.c.type == bindparam("of_type"),
-        statements.c.subject == bindparam("of_subject"),
-    )
-    .values(principal=bindparam("of_principal"), counts=bindparam("mark"))
+    .limit(bindparam("most"))
 )
+_ROWS_AFTER: Final = (
+    select(lessons.c.hash).where(lessons.c.hash > bindparam("after")).order_by(lessons.c.hash).limit(NAMED_AT_ONCE)
+)
+_UNCOUNTED: Final = files.c.held & files.c.counted.is_distinct_from(files.c.cursor)
 
 
 class Mark(NamedTuple):
@@ -144,9 +139,17 @@ def _marks(said: Collection[Statement], tally: Tally, answering: dict[str, str])
 
 
 def hashes_after(connection: Connection, after: str) -> list[str]:
-    """List the next hashes that have a row or should have one, in order; none at the end."""
-    found = {hash_ for query in _HASHES_AFTER for hash_ in connection.execute(query, {"after": after}).scalars()}
-    return sorted(found)[:NAMED_AT_ONCE]
+    """List the next hashes that have a row or should have one, in order; none at the end.
+
+    They are as many as are counted at once: by what is said about them, and one alone where that is more.
+    """
+    wanted = {"after": after, "most": STATEMENTS_AT_ONCE + 1}
+    subjects = list(connection.execute(_SUBJECTS_AFTER, wanted).scalars())
+    hashes = sorted({*subjects, *connection.execute(_ROWS_AFTER, {"after": after}).scalars()})
+    if len(subjects) > STATEMENTS_AT_ONCE:
+        # What is said about the last may go on.
+        hashes = [hash_ for hash_ in hashes if hash_ < subjects[-1]] or hashes[:1]
+    return hashes[:NAMED_AT_ONCE]
 
 
 def bring_up(engine: Engine, policy: CountingPolicy) -> None:
@@ -193,17 +196,7 @@ def _count_some(connection: Connection, policy: CountingPolicy, after: str, *, a
     if not hashes:
         return None
     held, (rows, amiss) = read_rows(connection, hashes), counted(connection, hashes, policy)
-    if amiss:
-        marks = [
-            {
-                "of_key": one.key,
-                "of_type": one.type,
-                "of_subject": one.subject,
-                "of_principal": one.mark.principal,
-                "mark": one.mark.counts,
-            }
-            for one, _stands in amiss
-        ]
-        connection.execute(_MARK, marks)
+    marks = [(*one.mark, one.key, one.type, one.subject) for one, _stands in amiss]
+    update_rows(connection, statements, Mark._fields, ("key", "type", "subject"), marks)
     write_rows(connection, held, rows, held.keys() - rows.keys(), anew=anew)
     return hashes[-1]

@@ -1,4 +1,4 @@
-"""Whose word counts here, in the words of the database (PROTOCOL.md, sections 9 and 11).
+"""Whose voice counts here, as the database is asked for it (PROTOCOL.md, sections 9 and 11).
 
 These conditions say what `remem.protocol.evidence` says of a policy, where it would take reading every statement to
 ask there.
@@ -19,7 +19,7 @@ from remem_server.lessons.policy import CountingPolicy
 
 
 class Voice(NamedTuple):
-    """What the word of a key is worth.
+    """What the voice of a key is worth.
 
     Attributes:
         heard: whether no revoker denies the key.
@@ -34,7 +34,10 @@ class Voice(NamedTuple):
 
 _REVOKERS: Final[BindParameter[str]] = bindparam("revokers", expanding=True)
 _PRINCIPAL: Final = (
-    select(tokens.c.principal).where(tokens.c.key == bindparam("key"), tokens.c.revoked.is_(None)).limit(1)
+    select(tokens.c.principal)
+    .where(tokens.c.key == bindparam("key"), tokens.c.revoked.is_(None))
+    .order_by(tokens.c.id)
+    .limit(1)
 )
 _DENIAL: Final = (
     select(statements.c.key)
@@ -44,7 +47,7 @@ _DENIAL: Final = (
 
 
 def voice_of(connection: Connection, policy: CountingPolicy, key: str) -> Voice:
-    """Say what the word of a key is worth."""
+    """Say what the voice of a key is worth."""
     if policy.revokers:
         denial = connection.execute(_DENIAL, {"key": key, "revokers": sorted(policy.revokers)}).first()
         if denial is not None:
@@ -55,9 +58,9 @@ def voice_of(connection: Connection, policy: CountingPolicy, key: str) -> Voice:
 
 def principal_of(key: ColumnElement[str]) -> Label[str | None]:
     """Select the principal of an admitted key, beside the column that names the key."""
-    # Of any of its good tokens: they all have the same.
-    good = select(tokens.c.principal).where(tokens.c.key == key, tokens.c.revoked.is_(None)).limit(1)
-    return good.scalar_subquery().label("principal")
+    # All of its good tokens have the same; where that was damaged, the first is taken everywhere.
+    good = select(tokens.c.principal).where(tokens.c.key == key, tokens.c.revoked.is_(None))
+    return good.order_by(tokens.c.id).limit(1).scalar_subquery().label("principal")
 
 
 def heard(key: ColumnElement[str]) -> ColumnElement[bool]:

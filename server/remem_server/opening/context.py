@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 from sqlalchemy import Engine
-from starlette.requests import HTTPConnection
 
 from remem.protocol import SigningKey
 from remem_server.database.engine import Database
@@ -45,14 +43,3 @@ class Commons:
     def revalidate(self) -> str:
         """Let caches keep an answer and ask before using it; shared ones only where reading is free."""
         return "private, no-cache" if self.settings.private else "no-cache"
-
-
-def commons_of(request: HTTPConnection) -> Commons:
-    """Return the commons that a request came to."""
-    return cast("Commons", request.app.state.commons)
-
-
-def secret_of(request: HTTPConnection) -> str | None:
-    """Return the bearer token of a request, None where it has none."""
-    scheme, _, secret = request.headers.get("authorization", "").partition(" ")
-    return secret.strip() or None if scheme.lower() == "bearer" else None

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Final
 
 from remem.protocol import RULES
-from remem_server.answers import Descriptor, IndexEntry, Limits
+from remem_server.answers import Descriptor, IndexEntry, SizeLimits
 from remem_server.files.store import Entry
 from remem_server.opening.context import Commons
 
 DESCRIPTOR_PATH: Final = "/.well-known/remem"
 
 
-def describe(commons: Commons) -> Descriptor:
-    """Describe a commons."""
+def describe(commons: Commons, peers: Sequence[str] = ()) -> Descriptor:
+    """Describe a commons, and the peers of which it tells others."""
     return Descriptor(
         protocol=[RULES.version],
         software=f"remem/{version('remem')}",
@@ -22,10 +23,10 @@ def describe(commons: Commons) -> Descriptor:
         operators=list(commons.operators),
         open=commons.settings.open,
         private=commons.settings.private,
-        limits=Limits(line_bytes=RULES.line_bytes, file_bytes=RULES.file_bytes, file_records=RULES.file_records),
+        limits=SizeLimits(line_bytes=RULES.line_bytes, file_bytes=RULES.file_bytes, file_records=RULES.file_records),
         confirmations=RULES.confirmations,
         window_days=RULES.window.days,
-        peers=[],
+        peers=list(peers),
     )
 
 

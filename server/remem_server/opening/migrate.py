@@ -36,6 +36,7 @@ from remem_server.opening.node import KEY_NAME
 
 LOCK_NAME: Final = "lock"
 COUNT_LOCK_NAME: Final = "lock.count"
+GOSSIP_LOCK_NAME: Final = "lock.gossip"
 
 _VERSIONS: Final = "alembic_version"
 # What may lie in a folder that no commons was made in: what a start leaves that was cut short, the key out of a
@@ -43,6 +44,7 @@ _VERSIONS: Final = "alembic_version"
 _NEED_NO_DATABASE: Final = (
     LOCK_NAME,
     COUNT_LOCK_NAME,
+    GOSSIP_LOCK_NAME,
     KEY_NAME,
     f"{KEY_NAME}.*",
     f".{KEY_NAME}.*",

@@ -26,6 +26,7 @@ from remem_server.database.tables import meta
 KEY_NAME: Final = "node.key"
 
 _NODE: Final = select(meta.c.node)
+_FROM_ELSEWHERE: Final = "copy it from another server of this commons, or from a backup"
 _FORM: Final = re.compile(r"([0-9a-f]{64})\n?")
 
 
@@ -44,16 +45,32 @@ def node_key(connection: Connection, data: Path) -> SigningKey:
         # Of several first starts one goes first, and the others find what it wrote.
         changes.lock(connection)
         known = connection.execute(_NODE).scalar_one()
-    if known is not None and not (data / KEY_NAME).exists():
-        raise RememError(
-            f"expected the key of node {known[:16]} at {data / KEY_NAME}, got no file",
-            "copy it from another server of this commons, or from a backup",
-        )
+    if known is not None:
+        return _known_key(known, data)
     key = load_key(data)
+    connection.execute(update(meta).values(node=key.public.hex))
+    return key
+
+
+def made_key(connection: Connection, data: Path) -> SigningKey:
+    """Read the key of this commons' node, where it was made before.
+
+    Raises:
+        RememError: it was not, the file cannot be used, or is not the key of this commons.
+    """
+    known = connection.execute(_NODE).scalar_one()
     if known is None:
-        connection.execute(update(meta).values(node=key.public.hex))
-    elif known != key.public.hex:
-        raise RememError(f"expected the key of node {known[:16]} at {data / KEY_NAME}, got another")
+        raise RememError("expected a commons with the key of its node, got one that never started", "start it once")
+    return _known_key(known, data)
+
+
+def _known_key(known: str, data: Path) -> SigningKey:
+    path = data / KEY_NAME
+    if not path.exists():
+        raise RememError(f"expected the key of node {known[:16]} at {path}, got no file", _FROM_ELSEWHERE)
+    key = read_key(path)
+    if key.public.hex != known:
+        raise RememError(f"expected the key of node {known[:16]} at {path}, got another", _FROM_ELSEWHERE)
     return key
 
 
@@ -81,7 +98,9 @@ def read_key(path: Path) -> SigningKey:
         )
     found = _FORM.fullmatch(path.read_text(encoding="ascii", errors="replace"))
     if found is None:
-        raise RememError(f"expected {path} to hold a seed of 64 hex digits, got something else")
+        raise RememError(
+            f"expected {path} to hold a seed of 64 hex digits, got something else", "put it back from a copy"
+        )
     return SigningKey.from_seed(bytes.fromhex(found[1]))
 
 

@@ -13,12 +13,14 @@ from typing import Final
 
 from sqlalchemy import Engine, text
 
+from remem.protocol import SigningKey
 from remem_server.database.engine import Database, is_postgres, open_database, writing
+from remem_server.files import items
 from remem_server.lessons import tallies
 from remem_server.lessons.policy import CountingPolicy
 from remem_server.opening.context import Commons
 from remem_server.opening.migrate import COUNT_LOCK_NAME, folder_lock, migrate
-from remem_server.opening.node import node_key
+from remem_server.opening.node import made_key, node_key
 from remem_server.settings import Clock, Settings, system_clock
 
 # Any number will do, as long as nothing else in the database takes it.
@@ -64,11 +66,28 @@ def open_commons(settings: Settings, clock: Clock = system_clock, *, serves: boo
     with prepared_database(settings) as database:
         with folder_lock(settings.data), writing(database.engine) as connection:
             key = node_key(connection, settings.data)
-        operators = tuple(dict.fromkeys((key.public.hex, *settings.operators)))
+        commons = _commons(settings, database, clock, key)
         if serves:
             with counting_alone(settings, database.engine):
-                tallies.bring_up(database.engine, CountingPolicy(settings.open, frozenset(operators)))
-        yield Commons(settings, database, clock, key, operators)
+                tallies.bring_up(database.engine, CountingPolicy(settings.open, frozenset(commons.operators)))
+                items.catch_up(database.engine)
+        yield commons
+
+
+def commons_to_read(settings: Settings, database: Database, clock: Clock = system_clock) -> Commons:
+    """Return a commons of which nothing is made or written, over a database that is open.
+
+    Raises:
+        RememError: the node's key cannot be used.
+    """
+    with database.reads.connect() as connection:
+        key = made_key(connection, settings.data)
+    return _commons(settings, database, clock, key)
+
+
+def _commons(settings: Settings, database: Database, clock: Clock, key: SigningKey) -> Commons:
+    operators = tuple(dict.fromkeys((key.public.hex, *settings.operators)))
+    return Commons(settings, database, clock, key, operators)
 
 
 @contextmanager

@@ -17,16 +17,26 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from sqlalchemy import Connection, Engine, bindparam, delete, exists, insert, select
 
-from remem.protocol import Confirmation, Lesson, OriginFile, ProtocolError, accept, newest
+from remem.protocol import Confirmation, Lesson, OriginFile, ProtocolError, Verified, accept, newest
 from remem_server.database import changes, tables
 from remem_server.database.engine import writing
-from remem_server.errors import Internal, OlderFile, OperatorKey, TokenNumberUnknown
-from remem_server.files import journal, store, tokens
+from remem_server.errors import Internal, OlderFile, OperatorKey, TokenIdUnknown
+from remem_server.files import items, journal, ledger, store, tokens
 from remem_server.files.accept import store_accepted
-from remem_server.files.tokens import Token
+from remem_server.files.tokens import Terms, Token
 from remem_server.lessons.policy import stored_policy
 from remem_server.opening.context import Commons
-from remem_server.operator.own_file import END_OF_TIME, Act, Word, check_reason, read_key, revised, word_of
+from remem_server.operator.own_file import (
+    END_OF_TIME,
+    Act,
+    Word,
+    check_reason,
+    checked_key,
+    percent_of,
+    resealed,
+    revised,
+    word_of,
+)
 
 Done: TypeAlias = Literal["done", "already"]
 
@@ -63,12 +73,14 @@ class Outcome:
         subject: to what: a lesson's hash, or a key.
         outcome: whether it is done now, or was so already.
         known: whether anything of it is held here; where not, the subject may be a typing error.
+        file_percent: how full the node's own file is, where the act is a word of it.
     """
 
     act: str
     subject: str
     outcome: Done
     known: bool
+    file_percent: int | None = None
 
 
 @contextmanager
@@ -97,31 +109,49 @@ def say(commons: Commons, who: Who, act: Act, subject: str, reason: str | None) 
         if word.type == "deny" and word.said:
             _refuse_own(connection, commons, word.subject)
         known = _is_known(connection, word, commons.key.public.hex)
-        if not _speak(connection, commons, word, now):
-            return Outcome(act, word.subject, "already", known)
-        journal.write(connection, now, name, act, word.subject, reason)
-    return Outcome(act, word.subject, "done", known)
+        held, verified = _own_file(connection, commons)
+        file = revised(commons.key, held, word, now, verified)
+        if file is not None:
+            if held is not None and not newest(held.version, file.version).takes:
+                got = f"got {file.version.seal}: the clock was days ahead once"
+                raise OlderFile(f"expected a seal above {held.version.seal}, {got}", held.version)
+            store_accepted(connection, file, now)
+            journal.write(connection, now, name, act, word.subject, reason)
+    stands = file or held
+    percent = 0 if stands is None else percent_of(len(stands.data), len(stands.records))
+    return Outcome(act, word.subject, "already" if file is None else "done", known, percent)
 
 
-def _speak(connection: Connection, commons: Commons, word: Word, now: datetime) -> bool:
-    """Let the node's file say a word; tell whether it did not before."""
-    key = commons.key.public.hex
-    before = store.snapshot(connection, key)
-    verified = before.verified if before else None
-    held: OriginFile | None = None
-    if before is not None:
-        try:
-            held = accept(store.data_of(connection, key), now=END_OF_TIME, verified=verified)
-        except ProtocolError as error:
-            raise Internal(f"expected the node's own file as it was stored, got a damaged one: {error}") from error
-    file = revised(commons.key, held, word, now, verified)
-    if file is None:
-        return False
-    if before is not None and not newest(before.version, file.version).takes:
-        got = f"got {file.version.seal}: the clock was days ahead once"
-        raise OlderFile(f"expected a seal above {before.version.seal}, {got}", before.version)
-    store_accepted(connection, file, now)
+def reseal(commons: Commons, who: Who) -> bool:
+    """Seal the node's own file above any seal that readers can hold of it: after the database was set back.
+
+    Raises:
+        TokenError, AdminNeeded: see `say`.
+
+    Returns:
+        Whether there is such a file, and it could be.
+    """
+    now = commons.clock()
+    with _act(commons.engine, who, now) as (connection, name):
+        held, verified = _own_file(connection, commons)
+        file = None if held is None else resealed(commons.key, held, now, verified)
+        if file is None:
+            return False
+        store_accepted(connection, file, now)
+        journal.write(connection, now, name, "reseal", file.key.hex, None)
     return True
+
+
+def _own_file(connection: Connection, commons: Commons) -> tuple[OriginFile | None, Verified | None]:
+    """Read the node's own file, and the lines of it that need no second verification."""
+    key = commons.key.public.hex
+    stands = store.snapshot(connection, key)
+    if stands is None:
+        return None, None
+    try:
+        return accept(store.data_of(connection, key), now=END_OF_TIME, verified=stands.verified), stands.verified
+    except ProtocolError as error:
+        raise Internal(f"expected the node's own file as it was stored, got a damaged one: {error}") from error
 
 
 def _is_known(connection: Connection, word: Word, node: str) -> bool:
@@ -141,7 +171,7 @@ def block(commons: Commons, who: Who, subject: str, reason: str) -> Outcome:
         ParameterForm: the key or the reason has another form.
         OperatorKey: the key is the operator's own.
     """
-    now, key = commons.clock(), read_key(subject)
+    now, key = commons.clock(), checked_key(subject)
     check_reason(reason)
     with _act(commons.engine, who, now) as (connection, name):
         _refuse_own(connection, commons, key)
@@ -161,12 +191,14 @@ def unblock(commons: Commons, who: Who, subject: str, reason: str | None) -> Out
         TokenError, AdminNeeded: see `say`.
         ParameterForm: the key or the reason has another form.
     """
-    now, key = commons.clock(), read_key(subject)
+    now, key = commons.clock(), checked_key(subject)
     check_reason(reason)
     with _act(commons.engine, who, now) as (connection, name):
         known = store.version_of(connection, key) is not None
         if connection.execute(_UNBLOCK, {"of_key": key}).rowcount == 0:
             return Outcome("unblock", key, "already", known)
+        items.let_go(connection, key)
+        ledger.forget_blocked(connection)
         journal.write(connection, now, name, "unblock", key, reason)
     return Outcome("unblock", key, "done", known)
 
@@ -180,27 +212,17 @@ def _refuse_own(connection: Connection, commons: Commons, key: str) -> None:
 # --- tokens ---
 
 
-def token_create(
-    engine: Engine,
-    who: Who,
-    now: datetime,
-    *,
-    label: str = "",
-    principal: str | None = None,
-    expires: datetime | None = None,
-    admin: bool = False,
-) -> tuple[str, Token]:
+def token_create(engine: Engine, who: Who, now: datetime, terms: Terms) -> tuple[str, Token]:
     """Make a token, and return it with what is kept of it.
 
     Raises:
         TokenError, AdminNeeded: see `say`.
-        ParameterForm: see `tokens.create`.
+        ParameterForm: see `Terms.check`.
     """
     with _act(engine, who, now) as (connection, name):
-        secret, token = tokens.create(
-            connection, now=now, label=label, principal=principal, expires=expires, admin=admin
-        )
-        journal.write(connection, now, name, "admin token create" if admin else "token create", token.name, None)
+        secret, token = tokens.create(connection, now, terms)
+        act = "admin token create" if terms.admin else "token create"
+        journal.write(connection, now, name, act, token.name, None)
     return secret, token
 
 
@@ -209,7 +231,7 @@ def first_token(engine: Engine, who: str, now: datetime) -> str | None:
     with _act(engine, who, now) as (connection, name):
         if tokens.any_made(connection):
             return None
-        secret, token = tokens.create(connection, now=now, label="first token")
+        secret, token = tokens.create(connection, now, Terms("first token"))
         journal.write(connection, now, name, "token create", token.name, None)
     return secret
 
@@ -220,13 +242,13 @@ def token_revoke(engine: Engine, who: Who, now: datetime, number: int, reason: s
     Raises:
         TokenError, AdminNeeded: see `say`.
         ParameterForm: the reason has another form.
-        TokenNumberUnknown: there is no such token.
+        TokenIdUnknown: there is no such token.
     """
     check_reason(reason)
     with _act(engine, who, now) as (connection, name):
         token = tokens.find(connection, number)
         if token is None:
-            raise TokenNumberUnknown(f"expected the id of a token, got {number}")
+            raise TokenIdUnknown(f"expected the id of a token, got {number}")
         if token.revoked is not None:
             return token
         revoked = tokens.revoke(connection, number, now)

@@ -3,10 +3,12 @@
 - A word is a revocation or a denial. It passes judgement, or no reader would hear it.
 - A revocation takes the place of a lesson of the same hash. Every other line stays as it is, to the byte.
 - The new seal is above the one that stands, and the number of a second where it can be.
+- A database that was set back has lost seals that readers hold. The file is then sealed a day above the clock: no burst
+  of acts comes so far, and the acts of another day still go above it.
 - Nothing is left out of a full file: what the operator says is kept for as long as it is meant. The last of its room is
   for denials, which answer a flood of lessons where revocations do not.
 
-Pure: bytes and a clock in, bytes out, on the commons' own machine and on any other that has the key.
+Pure: bytes and `now` in, bytes out, on the commons' own machine and on any other that has the key.
 """
 
 from __future__ import annotations
@@ -29,9 +31,9 @@ from remem.protocol import (
     sign_record,
 )
 from remem.protocol.canonical import JSON
-from remem.protocol.errors import FileSize, RecordCount, UnsealedLine, show
+from remem.protocol.errors import FileSize, KeyInvalid, RecordCount, UnsealedLine, show
 from remem.protocol.text import text_fault
-from remem.protocol.times import format_time
+from remem.protocol.times import format_time, unix_seconds
 from remem.sharing.seal import next_seal
 from remem_server.errors import KeyRetired, OperatorFileFull, ParameterForm
 
@@ -43,6 +45,8 @@ END_OF_TIME: Final = datetime.max.replace(tzinfo=UTC)
 
 REASON_BYTES: Final = 1_000
 ROOM_FOR_DENIALS: Final = 16_384
+NEARLY_FULL: Final = 80
+"""From how many hundredths on an operator is told that a file fills up."""
 
 _HASH: Final = re.compile(r"[0-9a-f]{32}")
 
@@ -76,13 +80,13 @@ def word_of(act: Act, subject: str, reason: str | None) -> Word:
     """
     check_reason(reason)
     if act in ("deny", "undeny"):
-        return Word("deny", read_key(subject), act == "deny", reason)
+        return Word("deny", checked_key(subject), act == "deny", reason)
     if not _HASH.fullmatch(subject):
         raise ParameterForm(f"hash: expected 32 lower-case hex digits, got {show(subject)}")
     return Word("revoke", subject, act == "revoke", reason)
 
 
-def read_key(text: str) -> str:
+def checked_key(text: str) -> str:
     """Read the key that an act is about.
 
     Raises:
@@ -90,6 +94,8 @@ def read_key(text: str) -> str:
     """
     try:
         return PublicKey.parse(text).hex
+    except KeyInvalid as error:
+        raise ParameterForm(f"key: expected a key, got {show(text)}, which is none: a digit of it is wrong") from error
     except ProtocolError as error:
         raise ParameterForm(f"key: expected {error.expected}, got {show(text)}") from error
 
@@ -100,6 +106,8 @@ def check_reason(reason: str | None) -> None:
     Raises:
         ParameterForm: it is one.
     """
+    if reason == "":
+        raise ParameterForm("reason: expected a sentence, got nothing")
     if reason is not None and (fault := text_fault(reason)) is not None:
         raise ParameterForm(f"reason: expected {fault.expected}, got {fault.got}")
     if reason is not None and (size := len(reason.encode())) > REASON_BYTES:
@@ -175,6 +183,30 @@ def united(
     lines = [line for topic, line in stands if _in_its_place(topic) not in said]
     verified = Verified(key.public, {line: topic for topic, line in stands})
     return _made(key, lines, (*seals, *_numbers(ours), *_numbers(other)), now, verified)
+
+
+def resealed(key: SigningKey, held: OriginFile, now: datetime, verified: Verified | None = None) -> OriginFile | None:
+    """Make a file that says the same, under a seal that is above any that readers can hold.
+
+    Args:
+        key: the operator's key.
+        held: the file of it that stands.
+        now: the writer's clock.
+        verified: lines that need no second verification.
+
+    Returns:
+        The file; None where the one that stands has no seal, is the last of its key, or is days ahead of the clock.
+    """
+    if held.seal is None or held.seal.last:
+        return None
+    ahead = unix_seconds(now) + RULES.seal_ahead_of_its_time - 1
+    made = _made(key, held.lines, (ahead, held.seal.number), now, verified)
+    return made if newest(held.version, made.version).takes else None
+
+
+def percent_of(size: int, records: int) -> int:
+    """Tell how full a file is, in hundredths: by its bytes or by its records, whichever is nearer to the end."""
+    return max(size * 100 // RULES.file_bytes, records * 100 // RULES.file_records)
 
 
 def check_not_retired(file: OriginFile | None) -> None:

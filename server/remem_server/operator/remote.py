@@ -25,11 +25,21 @@ from remem.errors import Refused, Unreachable
 from remem.protocol import OriginFile, ProtocolError, SigningKey, Version, accept
 from remem_server.errors import OperatorKey
 from remem_server.opening.node import read_key
-from remem_server.operator.own_file import END_OF_TIME, Act, Word, check_not_retired, revised, united, word_of
+from remem_server.operator.own_file import (
+    END_OF_TIME,
+    Act,
+    Word,
+    check_not_retired,
+    percent_of,
+    revised,
+    united,
+    word_of,
+)
 from remem_server.operator.signed import SignedFile, opened_signed
 
 _ATTEMPTS: Final = 5
 _OVERTAKEN: Final = ("older_file", "equivocation")
+_VARIABLE: Final = "the variable REMEM_TOKEN is to hold a token to publish with there"
 _KEPT: Final = "what was signed is kept beside the key, and the next act sends it"
 
 
@@ -58,6 +68,7 @@ class Sent:
         target: where.
         obeyed: whether that commons names the key as one of its operators'; None where it names none.
         warnings: what is to be known about reaching it.
+        file_percent: how full the key's file is.
     """
 
     act: str
@@ -67,6 +78,7 @@ class Sent:
     target: str
     obeyed: bool | None
     warnings: tuple[str, ...]
+    file_percent: int
 
 
 def say_at(
@@ -110,7 +122,9 @@ def say_at(
             raise OperatorKey(f"expected the key of somebody else, got {word.subject}, which answers for this commons")
         outcome = _Speaker(key, kept, commons, clock, tell, adopt).say(word)
         obeyed = None if descriptor is None else key.public.hex in operators
-        return Sent(act, word.subject, outcome, key.public.hex, commons.target, obeyed, commons.warnings)
+        file = kept.holds.file
+        percent = 0 if file is None else percent_of(len(file.data), len(file.records))
+        return Sent(act, word.subject, outcome, key.public.hex, commons.target, obeyed, commons.warnings, percent)
 
 
 class _Speaker:
@@ -199,7 +213,7 @@ class _Speaker:
         except CommonsRefused as error:
             if error.code in _OVERTAKEN and may_fail:
                 return False
-            error.hint = _with_kept(error.hint)
+            error.hint = _with_kept(_VARIABLE if error.code.startswith("token_") else error.hint)
             raise
         except Unreachable as error:
             error.hint = _with_kept(error.hint)

@@ -11,7 +11,8 @@ The audit believes nothing that is stored but the bytes that keys have signed:
 5. every proof of two files with one seal proves it;
 6. every token is of the form that was made, and is bound to a key whose file came;
 7. every lesson's row is what the statements come to, counted from nothing, and the full-text table has its words. A
-   lesson about which a statement is wrong is left out: what it comes to is told once that is mended.
+   lesson about which a statement is wrong is left out: what it comes to is told once that is mended;
+8. the items by which nodes compare what they hold are those of the files and proofs that are here.
 
 It reads one moment of the commons, while it is in use, and writes nothing. It goes through the tables in pieces, and
 never holds more than one. What nothing signed can tell, as a token's label or the time when a file came, is left
@@ -28,8 +29,8 @@ from typing import Any, Final
 
 from sqlalchemy import BindParameter, Connection, Engine, RowMapping, Table, bindparam, func, select
 
-from remem.cli.output import Progress
 from remem.judging import judgement_name
+from remem.progress import Progress
 from remem.protocol import OriginFile, ProtocolError, PublicKey, Seal, accept, digest_of, parse_record
 from remem_server.database.engine import is_postgres
 from remem_server.database.tables import (
@@ -46,6 +47,7 @@ from remem_server.database.tables import (
 from remem_server.files.judging import judge_records
 from remem_server.files.tokens import PRINCIPAL_FORM
 from remem_server.lessons.policy import CountingPolicy, is_counted, stored_policy
+from remem_server.upkeep.audit_items import audit_items
 from remem_server.upkeep.audit_lessons import audit_lessons
 from remem_server.upkeep.findings import Finding, compared, spelled
 
@@ -115,6 +117,7 @@ def audit_moment(
         yield from _audit_proof(proof)
     yield from _audit_tokens(connection)
     yield from audit_lessons(connection, policy, doubtful, steps.step)
+    yield from audit_items(connection)
 
 
 class _Steps:

@@ -6,7 +6,7 @@ PostgreSQL that is the work of `pg_dump`. The key of the node is no part of eith
 A commons that was set back gives numbers again that it gave before. To its readers they would say that nothing
 changed, so `recount` gives every file a number beyond any that was ever given: the count of changes goes on from
 the microseconds of the clock, which no commons can have counted yet. Readers then list everything once. What can be
-made again from the statements, it makes again: the lessons and their words.
+made again, it makes again: the lessons and their words from the statements, and the items from the files.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from typing import Final
 
 from sqlalchemy import Engine, func, select, update
 
-from remem.cli.output import Progress
 from remem.commons.folder import flush_folder
 from remem.errors import RememError
+from remem.progress import Progress
 from remem.protocol.times import unix_seconds
 from remem_server.database import changes
 from remem_server.database.engine import DATABASE_NAME, is_postgres, writing
 from remem_server.database.tables import files, meta
+from remem_server.files import items
 from remem_server.lessons import tallies
 from remem_server.lessons.policy import stored_policy
 
@@ -86,6 +87,7 @@ def recount(engine: Engine, now: datetime) -> int:
     The commons may be in use meanwhile. Where it is cut short, the next start of the server counts.
     """
     number = _renumber(engine, now)
+    items.rebuild(engine)
     if not is_postgres(engine):
         with writing(engine) as connection:
             # From the rows as they stand: who then changes a row takes out of it what the row says.

@@ -25,11 +25,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Final, NamedTuple
+from typing import IO, Final
 
 from sqlalchemy import Connection, Engine, bindparam, func, select, union
 
-from remem.cli.output import Progress
 from remem.commons.folder import (
     INDEX,
     FolderCommons,
@@ -41,8 +40,10 @@ from remem.commons.folder import (
     stage_file,
     sweep,
 )
-from remem.errors import Refused, Unreachable
+from remem.errors import Refused, RememError, Unreachable
+from remem.progress import Progress
 from remem.protocol import ProtocolError, Verdict, Version, digest_of, newest
+from remem.sharing.reports import LeftFile
 from remem_server.database.engine import DATABASE_NAME
 from remem_server.database.tables import blocks, contents, files
 from remem_server.errors import CommonsError
@@ -63,14 +64,6 @@ _DATA: Final = select(contents.c.key, contents.c.data).where(contents.c.key.in_(
 # Of a key that was blocked and is no more, nothing is held until its file comes again.
 _GONE: Final = union(select(blocks.c.key), select(files.c.key).where(~files.c.held))
 _HELD: Final = select(func.count()).select_from(files).where(files.c.held)
-
-
-class LeftFile(NamedTuple):
-    """A file that was left where it was, and why."""
-
-    name: str
-    code: str
-    detail: str
 
 
 @dataclass(slots=True)
@@ -299,10 +292,14 @@ def import_files(engine: Engine, folder: Path, clock: Clock, progress: Progress 
         progress: told how many files of how many are done.
 
     Raises:
-        OSError: the folder cannot be read.
+        RememError: the folder has no file of a commons.
+        OSError: it cannot be read.
     """
     done = Imported(folder)
-    names = file_names(folder)
+    names = file_names(folder) if folder.is_dir() else []
+    if not names and not (folder / INDEX).exists():
+        what = "a folder without one" if folder.is_dir() else "no folder"
+        raise RememError(f"expected the files of a commons in {folder}, got {what}", "`remem-server export` makes them")
     for number, name in enumerate(names, 1):
         try:
             verdict = _import_file(engine, folder / name, clock)

@@ -6,7 +6,6 @@ seconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -23,52 +22,13 @@ from sqlalchemy import (
 )
 
 from remem.protocol import RULES, Confirmation, Denial, Lesson, Revocation, State
+from remem_server.answers import Stats
 from remem_server.database.engine import Database, is_postgres
 from remem_server.database.tables import acts, blocks, equivocations, files, lessons, meta, skipped, statements, tokens
+from remem_server.lessons.policy import stored_policy
 from remem_server.lessons.search import GRADE_CANDIDATE, GRADE_REVOKED, places_of
 from remem_server.opening.migrate import revision_of
-
-
-@dataclass(frozen=True, slots=True)
-class Stats:
-    """What a commons holds.
-
-    Attributes:
-        revision: the migration that its tables are of.
-        changes: the newest cursor of its index.
-        files: how many keys it knows a file of.
-        held: how many of these files it has; the others were blocked.
-        blocked: how many keys are blocked.
-        bytes: the size of the files that it has.
-        records: how many records they have, the seals left out.
-        statements: how many of them say something that passes judgement, by type.
-        skipped: how many judgement skips.
-        lessons: how many lessons are listed, by state.
-        unlisted: of how many more something is said, while no publication stands.
-        principals: how many parties answer for the keys that are admitted.
-        tokens: how many tokens are `unused`, `bound` to a key, `admin` (for the operator's acts), `expired`, `revoked`.
-        equivocations: how often an owner sealed two files with one number.
-        acts: how many acts of the operator are recorded.
-        database_bytes: what the database takes.
-    """
-
-    revision: str | None
-    changes: int
-    files: int
-    held: int
-    blocked: int
-    bytes: int
-    records: int
-    statements: dict[str, int]
-    skipped: int
-    lessons: dict[str, int]
-    unlisted: int
-    principals: int
-    tokens: dict[str, int]
-    equivocations: int
-    acts: int
-    database_bytes: int
-
+from remem_server.operator.own_file import percent_of
 
 _HELD: Final = select(
     func.count(), func.coalesce(func.sum(files.c.size), 0), func.coalesce(func.sum(files.c.records), 0)
@@ -101,6 +61,7 @@ def stats_of(database: Database, now: datetime) -> Stats:
             tokens=_by(connection, _TOKEN_STATES, _token_state(now)),
             equivocations=_count(connection, equivocations),
             acts=_count(connection, acts),
+            operator_file_percent=_operator_file_percent(connection),
             database_bytes=_database_bytes(connection),
         )
 
@@ -116,6 +77,14 @@ def lessons_by_state(connection: Connection, now: datetime) -> dict[str, int]:
         else_=literal(State.REMOVED.value),
     )
     return _by(connection, [one.value for one in State], state.label("state"), place.is_not(None))
+
+
+def _operator_file_percent(connection: Connection) -> int:
+    policy = stored_policy(connection)
+    # Before the first start that serves there is no policy, and the node may have spoken.
+    keys = {connection.execute(select(meta.c.node)).scalar_one(), *(() if policy is None else policy.revokers)} - {None}
+    found = connection.execute(select(files.c.size, files.c.records).where(files.c.key.in_(keys)))
+    return max((percent_of(size, records) for size, records in found), default=0)
 
 
 def _token_state(now: datetime) -> Label[str]:

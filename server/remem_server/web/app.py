@@ -10,7 +10,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from importlib.metadata import version
 from itertools import chain
 from typing import Any, Final
@@ -27,6 +28,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from remem.protocol import ProtocolError, self_test
 from remem.protocol.errors import show
+from remem_gossip import wire
+from remem_gossip.errors import GossipError
 from remem_server.answers import Problem
 from remem_server.database.engine import DATABASE_ERRORS, is_unavailable, why_of
 from remem_server.errors import (
@@ -38,18 +41,32 @@ from remem_server.errors import (
     StoreUnavailable,
     TokenError,
 )
-from remem_server.opening.context import Commons, secret_of
+from remem_server.gossip.background import Gossiping
+from remem_server.opening.context import Commons
 from remem_server.opening.description import DESCRIPTOR_PATH
+from remem_server.web.asking import secret_of
 from remem_server.web.bearers import bearer_of
-from remem_server.web.problems import problem_of
-from remem_server.web.routes import about, admin, docs, files, index, lessons
+from remem_server.web.peers import PublishedPeers
+from remem_server.web.problems import Refusal, problem_of
+from remem_server.web.routes import about, admin, docs, files, gossip, index, lessons
 from remem_server.web.uses import Uses
 from remem_server.web.watching import Watch, note_code
 from remem_server.wording import place_of, worded
 
 _log: Final = logging.getLogger("remem_server")
-_ROUTERS: Final = (files.router, index.router, lessons.router, admin.router, about.router, docs.router)
+_ROUTERS: Final = (
+    files.router,
+    index.router,
+    lessons.router,
+    gossip.router,
+    admin.router,
+    about.router,
+    docs.router,
+)
 _NEEDS_NO_TOKEN: Final = frozenset({DESCRIPTOR_PATH, about.HEALTH_PATH, about.READY_PATH})
+# Their routes ask for a token, or for a peer's signature.
+_ASK_THEMSELVES: Final = frozenset({wire.RECONCILE, wire.FETCH, wire.OFFER})
+_UNASKED: Final = _NEEDS_NO_TOKEN | _ASK_THEMSELVES
 _ABOUT: Final = """A commons is a map from a memory's key to that memory's signed file.
 
 Whoever reads a file here verifies it: nothing has to be believed because it was found here.
@@ -73,10 +90,13 @@ def create_app(commons: Commons) -> FastAPI:
         redoc_url=None,
         # It would redirect to an address without TLS where a proxy has it.
         redirect_slashes=False,
+        lifespan=_gossiping,
     )
     app.state.commons = commons
     app.state.watch = Watch(commons)
     app.state.uses = Uses(commons)
+    app.state.published = PublishedPeers(commons)
+    app.state.gossiping = Gossiping(commons, app.state.watch.exchanged)
     for router in _ROUTERS:
         app.include_router(router)
     app.add_middleware(_HeadAsGet)
@@ -85,12 +105,24 @@ def create_app(commons: Commons) -> FastAPI:
     _document_problems(app)
     app.add_exception_handler(CommonsError, _refused)
     app.add_exception_handler(ProtocolError, _refused)
+    app.add_exception_handler(GossipError, _refused)
     app.add_exception_handler(RequestValidationError, _parameter)
     app.add_exception_handler(HTTPException, _no_route)
     for kind in DATABASE_ERRORS:
         app.add_exception_handler(kind, _unavailable)
     app.add_exception_handler(Exception, _failed)
     return app
+
+
+@asynccontextmanager
+async def _gossiping(app: FastAPI) -> AsyncIterator[None]:
+    """Gossip for as long as the application serves."""
+    gossiping: Gossiping = app.state.gossiping
+    gossiping.start()
+    try:
+        yield
+    finally:
+        await run_in_threadpool(gossiping.stop)
 
 
 def _document_problems(app: FastAPI) -> None:
@@ -133,7 +165,7 @@ class _PrivateReads:
         self._uses = uses
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] != "PUT" and scope["path"] not in _NEEDS_NO_TOKEN:
+        if scope["type"] == "http" and scope["method"] != "PUT" and scope["path"] not in _UNASKED:
             request = Request(scope)
             try:
                 token = await run_in_threadpool(bearer_of, self._commons, secret_of(request))
@@ -152,13 +184,11 @@ class _PrivateReads:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, (CommonsError, ProtocolError))
+    assert isinstance(error, (CommonsError, ProtocolError, GossipError))
     return _told(request, error)
 
 
-def _told(
-    request: HTTPConnection, error: CommonsError | ProtocolError, headers: Mapping[str, str] | None = None
-) -> Response:
+def _told(request: HTTPConnection, error: Refusal, headers: Mapping[str, str] | None = None) -> Response:
     note_code(request, error)
     return problem_of(error, headers)
 

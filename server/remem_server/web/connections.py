@@ -7,10 +7,11 @@
   seconds later: whoever is closed at once comes again at once.
 - An address of which too many requests were refused is read a second later, so that it is told so as often as it has
   patience; and one of which far too many were is not read either, but closed.
+- What is no HTTP/1.1, and who finds no room, is told so by a problem as any other, and ends the connection; it came to
+  no route, so it has no line in the log.
 - An answer that comes before the request's body was read ends the connection, so that the rest is never read.
-- An answer that its client does not take in time ends the connection too. All that was not taken yet is bounded: where
-  it is more, those end first of whom the most is waited for.
-- What is no HTTP/1.1 is told so in plain text, as the web server tells it: whoever sent it asked for no route of ours.
+- An answer that its client does not take in time ends the connection too. All that was not taken yet is bounded, and
+  what one address has not taken to a half of that: where it is more, those end first of whom the most is waited for.
 """
 
 from __future__ import annotations
@@ -18,15 +19,18 @@ from __future__ import annotations
 import asyncio
 import resource
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from remem_server.errors import Busy, CommonsError, RequestForm
 from remem_server.web.addresses import counted
+from remem_server.web.problems import problem_of
 from remem_server.web.watching import Watch
 
 HEAD_BYTES: Final = 65_536
@@ -34,6 +38,7 @@ HEAD_SECONDS: Final = 20.0
 # How long a client may take to take an answer, at a few kilobytes a second.
 ANSWER_SECONDS: Final = 120.0
 UNREAD_BYTES: Final = 67_108_864
+EARLY_BYTES: Final = 16_777_216
 CONNECTIONS_MOST: Final = 512
 
 # Besides those that are served: together they stay below the open files that a process may have.
@@ -42,6 +47,7 @@ _PARKED_MOST: Final = 2_048
 _PARKED_SECONDS: Final = 3.0
 _LATER_SECONDS: Final = 1.0
 _OTHER_FILES: Final = 128
+_BUSY_SECONDS: Final = 2
 # A quarter for an address.
 _SHARES: Final = 4
 _CLOSE: Final = (b"connection", b"close")
@@ -60,7 +66,8 @@ class Connections:
         made: all that there are.
         of: how many there are of each address.
         waiting: those that wait for their client, the one that has waited longest first.
-        parked: those that are not read, until they are closed.
+        parked: those that are not read, until they are closed or admitted.
+        early_bytes: how much of those was read all the same.
     """
 
     watch: Watch
@@ -72,6 +79,7 @@ class Connections:
     of: Counter[str] = field(default_factory=Counter)
     waiting: dict[_BoundedProtocol, None] = field(default_factory=dict)
     parked: set[_BoundedProtocol] = field(default_factory=set)
+    early_bytes: int = 0
 
     @property
     def parked_most(self) -> int:
@@ -86,13 +94,14 @@ class Connections:
         now = time.monotonic()
         for one in list(self.made):
             one.end_unread(now, self.answer_seconds)
-        left = {one: size for one in self.made if (size := one.transport.get_write_buffer_size())}
-        total = sum(left.values())
-        for one in sorted(left, key=left.__getitem__, reverse=True):
-            if total <= self.unread_bytes:
-                break
-            total -= left[one]
-            one.end("unread")
+        left = defaultdict(list)
+        for one in self.made:
+            if one.unread:
+                left[one.address].append(one)
+        for address, ones in left.items():
+            if address is not None:
+                _end_largest(ones, self.unread_bytes // 2)
+        _end_largest(self.made, self.unread_bytes)
 
     def protocol(self) -> type[HttpToolsProtocol]:
         """Return the protocol of these connections."""
@@ -103,15 +112,27 @@ class Connections:
         return Bounded
 
 
+def _end_largest(ones: Iterable[_BoundedProtocol], most: int) -> None:
+    """End connections until no more than so many bytes wait to be taken from the others."""
+    left = {one: one.unread for one in ones}
+    total = sum(left.values())
+    for one in sorted(left, key=left.__getitem__, reverse=True):
+        if total <= most:
+            break
+        total -= left[one]
+        one.end("unread")
+
+
 class _BoundedProtocol(HttpToolsProtocol):
     """The web server's HTTP/1.1, where a client that takes too long or too much ends the connection."""
 
     shared: ClassVar[Connections]
-    _address: str | None = None
+    address: str | None = None
     _head_timer: asyncio.TimerHandle | None = None
     _cycles: Sequence[RequestResponseCycle] = ()
     _unread: tuple[int, float] | None = None
     _early = b""
+    _read_later = False
     _in_head = True
     _head_bytes = 0
     _unparsed_bytes = 0
@@ -136,7 +157,7 @@ class _BoundedProtocol(HttpToolsProtocol):
                 self._park("share")
                 return
             shared.of[address] += 1
-            self._address = address
+            self.address = address
         if len(self.connections) > shared.most and shared.waiting:
             next(iter(shared.waiting)).end("room")
         if len(self.connections) > shared.most + _TURNED_AWAY_MOST:
@@ -155,9 +176,30 @@ class _BoundedProtocol(HttpToolsProtocol):
         # The loop begins to read behind this call, whatever is said in it.
         self.loop.call_soon(self._stop_reading)
         if later is None:
-            self._head_timer = self.loop.call_later(_PARKED_SECONDS, self.end, why)
+            self._end_later(why)
         else:
+            self._read_later = True
             self._head_timer = self.loop.call_later(_LATER_SECONDS, self._unpark, later)
+
+    def _end_later(self, why: str) -> None:
+        self._read_later = False
+        self._head_timer = self.loop.call_later(_PARKED_SECONDS, self.end, why)
+
+    def _keep(self, data: bytes) -> None:
+        """Keep what came too early, if it will be read; where there is too much of it, it will not."""
+        if not self._read_later:
+            return
+        if self.shared.early_bytes + len(data) <= EARLY_BYTES:
+            self._early += data
+            self.shared.early_bytes += len(data)
+            return
+        self._forget_head()
+        self._end_later("unheard")
+
+    def _take_early(self) -> bytes:
+        early, self._early = self._early, b""
+        self.shared.early_bytes -= len(early)
+        return early
 
     def _unpark(self, address: str) -> None:
         self._head_timer = None
@@ -165,9 +207,8 @@ class _BoundedProtocol(HttpToolsProtocol):
         self.connections.add(self)
         self._admit(address)
         if self not in self.shared.parked and not self.transport.is_closing():
-            early, self._early = self._early, b""
             self.transport.resume_reading()
-            if early:
+            if early := self._take_early():
                 self.data_received(early)
 
     def end(self, why: str) -> None:
@@ -183,15 +224,21 @@ class _BoundedProtocol(HttpToolsProtocol):
         self.shared.made.discard(self)
         self.shared.waiting.pop(self, None)
         self.shared.parked.discard(self)
-        if self._address is not None:
-            self.shared.of[self._address] -= 1
-            if not self.shared.of[self._address]:
-                del self.shared.of[self._address]
-            self._address = None
+        self._take_early()
+        if self.address is not None:
+            self.shared.of[self.address] -= 1
+            if not self.shared.of[self.address]:
+                del self.shared.of[self.address]
+            self.address = None
+
+    @property
+    def unread(self) -> int:
+        """How many bytes of answers wait to be taken."""
+        return int(self.transport.get_write_buffer_size())
 
     def end_unread(self, now: float, seconds: float) -> None:
         """End the connection if what there is to read was not taken for so long."""
-        if not self.transport.get_write_buffer_size():
+        if not self.unread:
             self._unread = None
         elif self._unread is None or self._unread[0] != self._turns:
             self._unread = (self._turns, now)
@@ -205,9 +252,7 @@ class _BoundedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self in self.shared.parked:
             # The loop may have read once before it stopped.
-            self._early += data
-            if len(self._early) > HEAD_BYTES:
-                self.end("unheard")
+            self._keep(data)
             return
         turns = self._turns
         super().data_received(data)
@@ -231,6 +276,8 @@ class _BoundedProtocol(HttpToolsProtocol):
         self._turns += 1
         self._answers_due += 1
         self.shared.waiting.pop(self, None)
+        is_full = len(self.connections) > self.shared.most
+        self.app = self._told_busy if is_full else self.config.loaded_app
         super().on_headers_complete()
         self._cycles = [*(cycle for cycle in self._cycles if not cycle.response_complete), self.cycle]
 
@@ -248,10 +295,23 @@ class _BoundedProtocol(HttpToolsProtocol):
     def _unsupported_upgrade_warning(self) -> None:
         """Say nothing: whoever asks for another protocol is answered in this one, as HTTP has it."""
 
-    def send_400_response(self, msg: str) -> None:
-        if self._address is not None:
-            self.shared.watch.refused(self._address)
-        super().send_400_response(msg)
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002  # the web server's own words
+        if self.address is not None:
+            self.shared.watch.refused(self.address, self.address)
+        answer = self._told(RequestForm(f"expected HTTP/1.1 and a head of at most {HEAD_BYTES:,} bytes, got another"))
+        head = [*self.server_state.default_headers, *answer.raw_headers]
+        lines = [STATUS_LINE[answer.status_code], *(b"%s: %s\r\n" % pair for pair in head), b"\r\n"]
+        self.transport.write(b"".join([*lines, answer.body]))
+        self.transport.close()
+
+    async def _told_busy(self, scope: Scope, receive: Receive, send: Send) -> None:
+        most = self.shared.most
+        answer = self._told(Busy(f"expected at most {most} connections, got more", _BUSY_SECONDS))
+        await answer(scope, receive, send)
+
+    def _told(self, error: CommonsError) -> Response:
+        self.shared.watch.metrics.refused.labels(error.code).inc()
+        return problem_of(error, {"Connection": "close"})
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget()

@@ -9,20 +9,17 @@
 - An address of which too many requests were refused is told so for the rest of its minute, without a look at what it
   asks, unless it shows a good token. Of ten times as many, it is not heard at all: its connections are closed before a
   byte is read, or, behind a proxy, where nobody can be told by the connection, all that it asks is refused.
-- An address that asks for much, by lists and searches or by what is refused, is no slower for it while nobody asks for
-  less. Otherwise it has one request at a time, and rests several times as long behind each.
+- An address asks for much by lists and searches, by files without a token, and by what is refused: then it takes turns
+  (`turns.py`). Whoever shows a good token is not kept waiting by what others behind the same address ask for.
 - Only so many bodies arrive at once, and only so many files wait to be verified; whoever comes then is told to come
   again. Reads never wait for either.
 """
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from math import ceil
 from typing import Final, TypeVar
 
@@ -35,17 +32,18 @@ from remem_server.settings import Clock, Settings
 from remem_server.web.counters import Charge, Counters
 
 BODIES_MOST: Final = 128
+OFFERS_MOST: Final = 8
 BODIES_OF_AN_ADDRESS: Final = 32
 BODIES_OF_A_TOKEN: Final = 4
 MUCH: Final = 100
+# A file is verified and written to the disk.
+PUBLISH_MUCH: Final = 5
 UNHEARD_TIMES: Final = 10
 QUERY_BYTES: Final = 16_384
 QUERY_FIELDS: Final = 32
 
 _MINUTE: Final = 60
 _DAY: Final = 86_400
-_CALM_SECONDS: Final = 1.0
-_RESTS: Final = 4
 _BUSY_SECONDS: Final = 2
 _SHARING_AT_ONCE: Final = 4
 # No address begins so.
@@ -144,13 +142,18 @@ class Limits:
         """Say for how many seconds an address is not heard any more; None where it is."""
         return self._refusals.reached(address, self._settings.refusals_per_minute * UNHEARD_TIMES)
 
-    def note_much(self, address: str) -> None:
-        """Count a request that costs more than others: for a list, or one that was refused."""
-        self._much.count([Charge(address, MUCH, _MINUTE)])
+    def note_much(self, who: str, amount: int = 1) -> None:
+        """Count a request that costs more than others: for a list, a file without a token, or one that was refused.
 
-    def asks_for_much(self, address: str) -> bool:
-        """Tell whether an address made many such requests within its minute."""
-        return self._much.reached(address, MUCH) is not None
+        Args:
+            who: the address or the token that made it.
+            amount: how many others it costs as much as.
+        """
+        self._much.count([Charge(who, MUCH, _MINUTE, amount)])
+
+    def asks_for_much(self, who: str) -> bool:
+        """Tell whether an address or a token made many such requests within its minute."""
+        return self._much.reached(who, MUCH) is not None
 
     async def _count(self, charges: list[Charge]) -> None:
         reached = self._counters.count(charges)
@@ -179,9 +182,14 @@ def check_query(query: bytes) -> bool:
 
 
 class Bodies:
-    """How many bodies arrive at once; all of them are held in memory."""
+    """How many bodies arrive at once; all of them are held in memory.
 
-    def __init__(self) -> None:
+    Args:
+        most: how many; as many as of files if not given.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most = BODIES_MOST if most is None else most
         self._of: Counter[str] = Counter()
 
     @contextmanager
@@ -198,8 +206,8 @@ class Bodies:
         """
         if self._of[who] >= most:
             raise TooManyRequests(f"expected at most {most} files on their way from here, got more", _BUSY_SECONDS)
-        if self._of.total() >= BODIES_MOST:
-            raise Busy(f"expected at most {BODIES_MOST} files on their way here, got more", _BUSY_SECONDS)
+        if self._of.total() >= self._most:
+            raise Busy(f"expected at most {self._most} files on their way here, got more", _BUSY_SECONDS)
         self._of[who] += 1
         try:
             yield
@@ -209,66 +217,17 @@ class Bodies:
                 del self._of[who]
 
 
-class Turns:
-    """One request at a time of an address that asks for much, with a rest behind each, while others ask for little."""
-
-    def __init__(self) -> None:
-        self._little = -_CALM_SECONDS
-        # By address, those behind the one whose turn it is.
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
-
-    def note_little(self) -> None:
-        """Note that an address asks that does not ask for much."""
-        self._little = time.monotonic()
-
-    async def take(self, address: str) -> Callable[[], None] | None:
-        """Wait for the turn of a request of an address that asks for much.
-
-        Returns:
-            what to call once it was answered; None where nobody else asks, and no turns are taken.
-        """
-        if time.monotonic() - self._little > _CALM_SECONDS:
-            return None
-        waiting = self._waiting.get(address)
-        if waiting is None:
-            self._waiting[address] = deque()
-        else:
-            turn = asyncio.get_running_loop().create_future()
-            waiting.append(turn)
-            try:
-                await turn
-            except asyncio.CancelledError:
-                # It may have been given to who has gone meanwhile.
-                if not turn.cancelled():
-                    self._give(address)
-                raise
-        return partial(self._rest, address, time.monotonic())
-
-    def _rest(self, address: str, began: float) -> None:
-        rest = _RESTS * (time.monotonic() - began)
-        asyncio.get_running_loop().call_later(rest, self._give, address)
-
-    def _give(self, address: str) -> None:
-        waiting = self._waiting[address]
-        while waiting:
-            turn = waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
-        del self._waiting[address]
-
-
 class Verifying:
     """The threads that verify files, and the queue in front of them.
 
     Args:
-        at_once: how many there are.
-        waiting: how many files may wait for one.
+        threads: how many there are.
+        queue: how many files may wait for one.
     """
 
-    def __init__(self, at_once: int, waiting: int) -> None:
-        self._threads = CapacityLimiter(at_once)
-        self._most = at_once + waiting
+    def __init__(self, threads: int, queue: int) -> None:
+        self._threads = CapacityLimiter(threads)
+        self._most = threads + queue
         self._inside = 0
 
     @property

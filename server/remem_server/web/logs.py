@@ -83,6 +83,8 @@ def open_log(form: Format) -> Log:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(logging.WARNING)
+    # What this commons does by itself, such as an exchange, has a line of its own.
+    logging.getLogger("remem_server").setLevel(logging.INFO)
     pool = logging.getLogger(_POOL)
     if not any(isinstance(one, _Seldom) for one in pool.filters):
         pool.addFilter(_Seldom())

@@ -66,6 +66,8 @@ class Metrics:
             "remem_verification_seconds", "How long files took to be verified.", buckets=_SECONDS, registry=here
         )
         self.accepted = Counter("remem_accepted", "Files that were accepted.", ["outcome"], registry=here)
+        self.gossiped = Counter("remem_gossiped", "Files that came from other nodes.", ["by", "outcome"], registry=here)
+        self.exchanges = Counter("remem_exchanges", "Exchanges that this server began.", ["ended"], registry=here)
         self.refused = Counter("remem_refused", "Requests that were refused.", ["code"], registry=here)
         self.ended = Counter("remem_connections_ended", "Connections that were broken off.", ["why"], registry=here)
         self._registry.register(_Counted(commons, waiting))

@@ -14,13 +14,16 @@ from starlette.responses import Response
 
 from remem.protocol import ProtocolError
 from remem.protocol.errors import FileSize
+from remem_gossip.errors import GossipError
+from remem_gossip.signatures import BadSignature
 from remem_server import errors
 from remem_server.answers import Held, Problem
 
 MEDIA_TYPE: Final = "application/problem+json"
 
 _T = TypeVar("_T")
-_Kind: TypeAlias = type[errors.CommonsError] | type[ProtocolError]
+Refusal: TypeAlias = errors.CommonsError | ProtocolError | GossipError
+_Kind: TypeAlias = type[errors.CommonsError] | type[ProtocolError] | type[GossipError]
 
 # The first class that an error is of gives its status.
 _STATUS: Final[Mapping[type[Exception], HTTPStatus]] = {
@@ -31,10 +34,11 @@ _STATUS: Final[Mapping[type[Exception], HTTPStatus]] = {
     errors.OriginCollision: HTTPStatus.MULTIPLE_CHOICES,
     errors.Superseded: HTTPStatus.CONFLICT,
     errors.TokenError: HTTPStatus.UNAUTHORIZED,
+    errors.NotAPeer: HTTPStatus.FORBIDDEN,
     errors.TokenBound: HTTPStatus.FORBIDDEN,
     errors.AdminNeeded: HTTPStatus.FORBIDDEN,
     errors.AdminToken: HTTPStatus.FORBIDDEN,
-    errors.TokenNumberUnknown: HTTPStatus.NOT_FOUND,
+    errors.TokenIdUnknown: HTTPStatus.NOT_FOUND,
     errors.Blocked: HTTPStatus.GONE,
     errors.OperatorKey: HTTPStatus.CONFLICT,
     errors.OperatorFileFull: HTTPStatus.CONFLICT,
@@ -46,6 +50,7 @@ _STATUS: Final[Mapping[type[Exception], HTTPStatus]] = {
     errors.QuerySize: HTTPStatus.REQUEST_URI_TOO_LONG,
     errors.CompressedBody: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
     errors.BodyTimeout: HTTPStatus.REQUEST_TIMEOUT,
+    errors.RequestForm: HTTPStatus.BAD_REQUEST,
     errors.BodyIncomplete: HTTPStatus.BAD_REQUEST,
     errors.ParameterForm: HTTPStatus.UNPROCESSABLE_ENTITY,
     errors.RouteUnknown: HTTPStatus.NOT_FOUND,
@@ -54,12 +59,16 @@ _STATUS: Final[Mapping[type[Exception], HTTPStatus]] = {
     errors.Internal: HTTPStatus.INTERNAL_SERVER_ERROR,
     FileSize: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     ProtocolError: HTTPStatus.UNPROCESSABLE_ENTITY,
+    BadSignature: HTTPStatus.UNAUTHORIZED,
+    GossipError: HTTPStatus.UNPROCESSABLE_ENTITY,
 }
 
 # What else a refusal says in its head.
 _HEADERS: Final[Mapping[type[Exception], Mapping[str, str]]] = {
     errors.TokenMissing: {"WWW-Authenticate": "Bearer"},
     errors.TokenError: {"WWW-Authenticate": 'Bearer error="invalid_token"'},
+    # A token would do as well.
+    BadSignature: {"WWW-Authenticate": "Bearer"},
     errors.CompressedBody: {"Accept-Encoding": "identity"},
     errors.NotReady: {"Retry-After": "5"},
     errors.StoreUnavailable: {"Retry-After": "5"},
@@ -69,7 +78,7 @@ _HEADERS: Final[Mapping[type[Exception], Mapping[str, str]]] = {
 _ANYWHERE: Final = (errors.QuerySize, errors.TooManyRequests, errors.Internal)
 
 
-def problem_of(error: errors.CommonsError | ProtocolError, headers: Mapping[str, str] | None = None) -> Response:
+def problem_of(error: Refusal, headers: Mapping[str, str] | None = None) -> Response:
     """Make the answer that says an error, with its own headers and these."""
     kind = type(error)
     status = status_of(kind)
@@ -110,10 +119,12 @@ def refusals(*kinds: _Kind, stored: bool = True) -> dict[int | str, dict[str, An
     }
 
 
-def _members_of(error: errors.CommonsError | ProtocolError) -> dict[str, Any]:
+def _members_of(error: Refusal) -> dict[str, Any]:
     match error:
         case ProtocolError():
             return {"line": error.line, "expected": error.expected, "got": error.got}
+        case GossipError():
+            return {"expected": error.expected, "got": error.got}
         case errors.Superseded():
             return {"held": Held(seal=error.held.seal, digest=error.held.digest)}
         case errors.Blocked():

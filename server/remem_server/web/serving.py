@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Final
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from remem.errors import RememError
 from remem_server.web.connections import ANSWER_SECONDS, CONNECTIONS_MOST, HEAD_SECONDS, CloseUnread, Connections
@@ -96,7 +96,7 @@ def _why(error: OSError) -> str:
 
 
 def make_server(
-    app: FastAPI,
+    app: Starlette,
     *,
     log: Log | None = None,
     head_seconds: float = HEAD_SECONDS,
@@ -121,8 +121,6 @@ def make_server(
     config = uvicorn.Config(
         CloseUnread(Watching(app, watch, log)),
         http=shared.protocol(),
-        # It counts the one that asks too.
-        limit_concurrency=connections + 1,
         timeout_keep_alive=_IDLE_SECONDS,
         log_level="warning",
         # Both are ours: `logs.py` says where what libraries tell goes, and every request has a line of its own.

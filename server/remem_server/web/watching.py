@@ -7,10 +7,11 @@ comes with one, its route looks at it, and counts the file.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 import time
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -18,25 +19,28 @@ from anyio import CapacityLimiter, to_thread
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from remem.protocol import ProtocolError
 from remem_server.database.engine import DATABASE_ERRORS, is_unavailable
 from remem_server.errors import CommonsError, QuerySize, TokenError, TooManyRequests
-from remem_server.opening.context import Commons, secret_of
+from remem_server.gossip.rounds import Met
+from remem_server.opening.context import Commons
 from remem_server.web.addresses import Addresses
+from remem_server.web.asking import secret_of
 from remem_server.web.bearers import bearer_of
 from remem_server.web.limits import (
+    OFFERS_MOST,
+    PUBLISH_MUCH,
     QUERY_BYTES,
     QUERY_FIELDS,
     Bodies,
     Limits,
-    Turns,
     Verifying,
     check_query,
     token_name,
 )
 from remem_server.web.logs import Log
 from remem_server.web.metrics import Metrics
-from remem_server.web.problems import problem_of
+from remem_server.web.problems import Refusal, problem_of
+from remem_server.web.turns import Turn, Turns
 
 _log: Final = logging.getLogger("remem_server")
 _SEEN: Final = "remem.seen"
@@ -45,6 +49,8 @@ _ID_BYTES: Final = 8
 _LISTS: Final = frozenset({"/commons/index", "/commons/lessons"})
 _LESSON: Final = "/commons/lessons/"
 _TOKENS_AT_ONCE: Final = 4
+_QUESTION_THREADS: Final = 1
+_QUESTIONS_WAITING: Final = 32
 # What is wrong with a request, and cost this commons more than it cost who sent it.
 _REFUSALS: Final = frozenset({400, 401, 403, 405, 408, 413, 414, 415, 422, 429})
 # A question of a wrong form costs nothing, and any web page makes whoever opens it ask one.
@@ -61,6 +67,8 @@ class Seen:
     Attributes:
         id: its own name.
         address: what address it counts for.
+        who: who takes turns with it: the address, or the token where the address asks for much.
+        turn: its turn, where it has one.
         status: of its answer; 0 before there is one.
         code: of the problem that it was refused by.
         came: how many bytes of a body came.
@@ -69,10 +77,18 @@ class Seen:
 
     id: str
     address: str
+    who: str
+    turn: Turn | None = None
     status: int = 0
     code: str | None = None
     came: int = 0
     went: int = 0
+
+    def end_turn(self) -> None:
+        """End its turn, if it has one."""
+        if self.turn is not None:
+            self.turn.end()
+            self.turn = None
 
 
 class Watch:
@@ -82,9 +98,12 @@ class Watch:
         addresses: whose a request is.
         limits: what an address or a token may do.
         bodies: the bodies that arrive.
-        turns: the turns of addresses that ask for much.
+        offers: the offers of other nodes that arrive, which are longer.
+        accounts: what keeps two offers from spending the same.
+        turns: the turns of those that ask for much.
         tokens: the threads that look at tokens, so that none is kept from those who read without one.
         verifying: the threads that verify.
+        questions: those that answer what other nodes ask.
         metrics: what is measured.
     """
 
@@ -94,9 +113,12 @@ class Watch:
         self.addresses = Addresses(settings.proxies)
         self.limits = Limits(settings, commons.clock, commons.database)
         self.bodies = Bodies()
+        self.offers = Bodies(OFFERS_MOST)
+        self.accounts: dict[str, asyncio.Lock] = {}
         self.turns = Turns()
         self.tokens = CapacityLimiter(_TOKENS_AT_ONCE)
-        self.verifying = Verifying(settings.checking, settings.waiting)
+        self.verifying = Verifying(settings.verify_threads, settings.verify_queue)
+        self.questions = Verifying(_QUESTION_THREADS, _QUESTIONS_WAITING)
         self.metrics = Metrics(commons, lambda: self.verifying.waiting)
 
     async def bearer(self, secret: str | None) -> str | None:
@@ -113,9 +135,28 @@ class Watch:
             return None
         return token_name(token.id)
 
-    def refused(self, address: str) -> None:
-        """Count a request that was refused, and tell the operator where it was one too many."""
-        self.limits.note_much(address)
+    def exchanged(self, met: Met) -> None:
+        """Count an exchange with a peer, and tell the operator how it ended."""
+        report, ended = met.report, met.code or "ok"
+        self.metrics.exchanges.labels(ended).inc()
+        for outcome, number in report.taken.items():
+            self.metrics.gossiped.labels("exchange", outcome).inc(number)
+        self.metrics.gossiped.labels("exchange", "refused").inc(sum(report.refused.values()))
+        said = f"{report.taken.get('new', 0)} new, {report.taken.get('newer', 0)} newer, {report.stand_there} there"
+        if met.code is None:
+            _log.info("exchange with %s: %s", met.peer, said)
+        else:
+            _log.warning("exchange with %s broke off: %s: %s; until then %s", met.peer, ended, met.detail, said)
+
+    def refused(self, address: str, who: str) -> None:
+        """Count a request that was refused, and tell the operator where it was one too many.
+
+        Args:
+            address: the address that it came from.
+            who: who takes turns with it.
+        """
+        for one in {address, who}:
+            self.limits.note_much(one)
         if self.limits.note_refusal(address):
             _log.warning("%s is not heard for a minute: too many of its requests were refused", address)
 
@@ -130,7 +171,7 @@ def seen_of(request: HTTPConnection) -> Seen:
     return cast("Seen", request.scope[_SEEN])
 
 
-def note_code(request: HTTPConnection, error: CommonsError | ProtocolError) -> None:
+def note_code(request: HTTPConnection, error: Refusal) -> None:
     """Note why a request is refused."""
     seen_of(request).code = error.code
 
@@ -156,21 +197,21 @@ class Watching:
             return
         started = time.perf_counter()
         client = scope["client"]
-        seen = Seen(secrets.token_hex(_ID_BYTES), self._watch.addresses.of(client and client[0], scope["headers"]))
+        address = self._watch.addresses.of(client and client[0], scope["headers"])
+        seen = Seen(secrets.token_hex(_ID_BYTES), address, address)
         scope[_SEEN] = seen
         named = (b"x-request-id", seen.id.encode())
 
         async def receiving() -> Message:
-            message = await receive()
+            with nullcontext() if seen.turn is None else seen.turn.body():
+                message = await receive()
             seen.came += len(message.get("body", b""))
             return message
-
-        held = ExitStack()
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
                 # How long its reader takes is another matter.
-                held.close()
+                seen.end_turn()
                 seen.status = int(message["status"])
                 message = {**message, "headers": [*message.get("headers", ()), named]}
             else:
@@ -180,44 +221,46 @@ class Watching:
         try:
             refusal = await self._refusal(scope, seen)
             if refusal is None:
-                await self._wait(scope, seen, held)
                 await self._app(scope, receiving, sending)
             else:
                 seen.code = refusal.code
                 heard = self._watch.limits.refused(seen.address) is None
                 await problem_of(refusal, {} if heard else _CLOSE)(scope, receive, sending)
         finally:
-            held.close()
+            seen.end_turn()
             self._ended(scope, seen, time.perf_counter() - started)
 
-    async def _wait(self, scope: Scope, seen: Seen, held: ExitStack) -> None:
-        """Let whoever asks for much take turns."""
-        watch = self._watch
-        if not watch.limits.asks_for_much(seen.address):
-            watch.turns.note_little()
-        elif (give := await watch.turns.take(seen.address)) is not None:
-            held.callback(give)
-        if _is_list(scope["path"]):
-            watch.limits.note_much(seen.address)
-
     async def _refusal(self, scope: Scope, seen: Seen) -> CommonsError | None:
-        """Say why a request is not even looked at; None where it is."""
+        """Say why a request is not even looked at; None where it is, once it has its turn."""
         limits = self._watch.limits
-        if not check_query(scope["query_string"]):
-            most = f"{QUERY_BYTES} bytes and {QUERY_FIELDS} fields"
-            return QuerySize(f"expected a query of at most {most}, got a longer one")
         unheard = limits.unheard(seen.address)
         if unheard is not None:
             return _refused_too_often(unheard)
         secret = secret_of(HTTPConnection(scope))
         try:
+            await self._take_turn(seen, secret)
+            if not check_query(scope["query_string"]):
+                most = f"{QUERY_BYTES} bytes and {QUERY_FIELDS} fields"
+                return QuerySize(f"expected a query of at most {most}, got a longer one")
             if scope["method"] == "PUT":
                 await self._let_publish(seen.address, secret)
             else:
                 await self._let_read(seen.address, secret)
         except TooManyRequests as error:
             return error
+        if _is_list(scope["path"]):
+            limits.note_much(seen.who)
         return None
+
+    async def _take_turn(self, seen: Seen, secret: str | None) -> None:
+        """Let whoever asks for much wait for its turn."""
+        watch, limits = self._watch, self._watch.limits
+        if limits.asks_for_much(seen.address):
+            seen.who = await watch.bearer(secret) or seen.address
+        if limits.asks_for_much(seen.who):
+            seen.turn = await watch.turns.take(seen.who)
+        else:
+            watch.turns.note_little(seen.who)
 
     async def _let_publish(self, address: str, secret: str | None) -> None:
         limits = self._watch.limits
@@ -225,6 +268,7 @@ class Watching:
         if secret is None:
             if (seconds := limits.refused(address)) is not None:
                 raise _refused_too_often(seconds)
+            limits.note_much(address, PUBLISH_MUCH)
             await limits.publish(address)
 
     async def _let_read(self, address: str, secret: str | None) -> None:
@@ -246,7 +290,7 @@ class Watching:
         if seen.code is not None:
             watch.metrics.refused.labels(seen.code).inc()
         if seen.status in _REFUSALS and (method, seen.status) not in _FREE:
-            watch.refused(seen.address)
+            watch.refused(seen.address, seen.who)
         if self._log is not None:
             self._log.request(
                 id=seen.id,

@@ -8,10 +8,10 @@ from fastapi import APIRouter, Request, Response
 
 from remem_server import errors
 from remem_server.answers import Descriptor, Health
-from remem_server.opening.context import commons_of
 from remem_server.opening.description import DESCRIPTOR_PATH, describe
 from remem_server.opening.readiness import check_ready
 from remem_server.web import metrics
+from remem_server.web.asking import commons_of
 from remem_server.web.problems import refusals
 from remem_server.web.watching import watch_of
 
@@ -29,9 +29,9 @@ router: Final = APIRouter(tags=["about"])
     response_description="The description.",
     responses=refusals(stored=False),
 )
-async def descriptor(request: Request) -> Descriptor:
+def descriptor(request: Request) -> Descriptor:
     """Say which versions this commons speaks, whose it is, and what it asks of who publishes or reads."""
-    return describe(commons_of(request))
+    return describe(commons_of(request), request.app.state.published.read())
 
 
 @router.get(

@@ -8,6 +8,7 @@ since it takes longer than a request may: `remem-server audit` does it.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime
@@ -24,20 +25,22 @@ from remem.protocol import ProtocolError
 from remem.protocol.errors import UnsealedLine
 from remem_server import answers, errors
 from remem_server.files import journal, tokens
-from remem_server.files.tokens import Token
+from remem_server.files.tokens import Terms, Token
 from remem_server.moments import in_utc
-from remem_server.opening.context import Commons, commons_of, secret_of
+from remem_server.opening.context import Commons
 from remem_server.operator import acts
 from remem_server.operator.acts import Bearer
-from remem_server.operator.own_file import Act
+from remem_server.operator.own_file import NEARLY_FULL, Act
 from remem_server.upkeep.stats import stats_of
+from remem_server.web.asking import commons_of, secret_of
 from remem_server.web.problems import refusals
 from remem_server.wording import place_of, worded
 
 BODY_MOST: Final = 16_384
-LOG_MOST: Final = 1_000
+JOURNAL_MOST: Final = 1_000
 NUMBER_MOST: Final = 2**31 - 1
 
+_log: Final = logging.getLogger("remem_server")
 _T = TypeVar("_T", bound="Asked")
 
 
@@ -54,7 +57,7 @@ class AboutLesson(Asked):
     """A lesson, and why."""
 
     hash: str = Field(description="The lesson's, 32 hex digits.")
-    reason: str | None = Field(default=None, description="For the log.")
+    reason: str | None = Field(default=None, description="For the journal.")
 
 
 class AgainstLesson(AboutLesson):
@@ -67,7 +70,7 @@ class AboutKey(Asked):
     """A key, and why."""
 
     key: str = Field(description="64 hex digits.")
-    reason: str | None = Field(default=None, description="For the log.")
+    reason: str | None = Field(default=None, description="For the journal.")
 
 
 class AgainstKey(AboutKey):
@@ -92,7 +95,7 @@ class NewToken(Asked):
 class Why(Asked):
     """The reason for what the address says."""
 
-    reason: str | None = Field(default=None, description="For the log.")
+    reason: str | None = Field(default=None, description="For the journal.")
 
 
 FORMS: Final = (AboutLesson, AgainstLesson, AboutKey, AgainstKey, NewToken, Why)
@@ -231,7 +234,10 @@ async def unblock(request: Request, who: _Admin) -> answers.Acted:
 
 
 async def _done(act: Callable[[], acts.Outcome]) -> answers.Acted:
-    return answers.Acted.model_validate(await to_thread.run_sync(act), from_attributes=True)
+    done = answers.Acted.model_validate(await to_thread.run_sync(act), from_attributes=True)
+    if done.file_percent is not None and done.file_percent >= NEARLY_FULL:
+        _log.warning("the file of this node's operator is full to %d %%", done.file_percent)
+    return done
 
 
 # --- tokens ---
@@ -244,7 +250,7 @@ async def token_create(request: Request, who: _Admin) -> answers.TokenMade:
     """Make a token, and answer it: it is never shown again."""
     commons, asked = commons_of(request), await _read(request, NewToken)
     now = commons.clock()
-    work = partial(acts.token_create, commons.engine, who, now, **asked.model_dump())
+    work = partial(acts.token_create, commons.engine, who, now, Terms(**asked.model_dump()))
     secret, made = await to_thread.run_sync(work)
     return answers.TokenMade(token=secret, **_kept(made, now))
 
@@ -262,7 +268,7 @@ def token_list(request: Request, _who: _Admin) -> list[answers.TokenEntry]:
     "/tokens/{id}/revoke",
     operation_id="token_revoke",
     summary="Revoke a token",
-    **_told("The token, which is revoked.", Why, errors.TokenNumberUnknown),
+    **_told("The token, which is revoked.", Why, errors.TokenIdUnknown),
 )
 async def token_revoke(request: Request, who: _Admin, number: Number) -> answers.TokenEntry:
     """Revoke a token for good: nobody publishes with it, and it no longer admits its key."""
@@ -279,22 +285,27 @@ def _kept(token: Token, now: datetime) -> dict[str, Any]:
 # --- looking ---
 
 
-@router.get("/log", operation_id="log", summary="Read what was done", **_told("Some acts.", None, errors.ParameterForm))
-def log(
+@router.get(
+    "/journal",
+    operation_id="journal",
+    summary="Read what was done",
+    **_told("Some acts.", None, errors.ParameterForm),
+)
+def read_journal(
     request: Request,
     _who: _Admin,
     after: Annotated[int, Query(ge=0, le=2**63 - 1, description="Only what was done after this row.")] = 0,
-    limit: Annotated[int, Query(ge=1, le=LOG_MOST, description="How many at once.")] = 100,
-) -> answers.LogPage:
+    limit: Annotated[int, Query(ge=1, le=JOURNAL_MOST, description="How many at once.")] = 100,
+) -> answers.JournalPage:
     """List the operator's acts, the oldest first."""
     with commons_of(request).engine.connect() as connection:
         found = journal.read_after(connection, after, limit + 1)
-    page = [answers.LogEntry.model_validate(row, from_attributes=True) for row in found[:limit]]
-    return answers.LogPage(acts=page, next=page[-1].id if len(found) > limit else None)
+    page = found[:limit]
+    return answers.JournalPage(acts=page, next=page[-1].id if len(found) > limit else None)
 
 
 @router.get("/stats", operation_id="stats", summary="Count what is held", **_told("The numbers."))
 def stats(request: Request, _who: _Admin) -> answers.Stats:
     """Count what this commons holds; where it is much, this takes some seconds."""
     commons = commons_of(request)
-    return answers.Stats.model_validate(stats_of(commons.database, commons.clock()), from_attributes=True)
+    return stats_of(commons.database, commons.clock())

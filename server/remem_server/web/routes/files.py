@@ -15,7 +15,6 @@ from typing import Annotated, Any, Final
 from anyio import to_thread
 from fastapi import APIRouter, Path, Request, Security
 from fastapi.security import HTTPBearer
-from sqlalchemy import Connection
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
@@ -25,7 +24,8 @@ from remem_server import errors
 from remem_server.answers import Published, Skipped
 from remem_server.files import store, tokens
 from remem_server.files.accept import Accepted, accept_file
-from remem_server.opening.context import Commons, commons_of, secret_of
+from remem_server.opening.context import Commons
+from remem_server.web.asking import commons_of, secret_of
 from remem_server.web.limits import BODIES_OF_A_TOKEN, BODIES_OF_AN_ADDRESS, token_name
 from remem_server.web.problems import refusals
 from remem_server.web.watching import seen_of, watch_of
@@ -119,6 +119,7 @@ async def publish(request: Request, name: Name) -> Response:
 
     accepted = await watch.verifying.run(accept_it)
     watch.metrics.accepted.labels(accepted.verdict.value).inc()
+    request.app.state.gossiping.published(accepted.file, accepted.verdict)
     return _answer(accepted)
 
 
@@ -134,14 +135,8 @@ def _check_sender(commons: Commons, secret: str | None, name: str, *, token_need
         if token_needed or secret is not None:
             token = tokens.check(connection, secret, commons.clock())
             tokens.claim(token, name)
-        _refuse_blocked(connection, name)
+        store.refuse_blocked(connection, name)
     return token
-
-
-def _refuse_blocked(connection: Connection, key: str) -> None:
-    reason = store.block_reason(connection, key)
-    if reason is not None:
-        raise errors.Blocked(key, reason)
 
 
 async def _read_body(request: Request, seconds: float) -> bytes:
@@ -214,7 +209,7 @@ def read(request: Request, name: Name) -> Response:
     with commons.reads.connect() as connection:
         found = store.find(connection, name)
         if found is None or not found.held:
-            _refuse_blocked(connection, name if found is None else found.key)
+            store.refuse_blocked(connection, name if found is None else found.key)
             raise errors.FileUnknown(f"expected the name of a file that is held, got {name}")
         zipped = accepts_gzip(request.headers.get("accept-encoding", ""))
         etag = _etag(found.digest, zipped=zipped)

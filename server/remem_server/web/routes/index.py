@@ -10,8 +10,9 @@ from remem_server.answers import IndexEntry
 from remem_server.database import changes
 from remem_server.errors import ParameterForm, TokenError
 from remem_server.files import store
-from remem_server.opening.context import Commons, commons_of
+from remem_server.opening.context import Commons
 from remem_server.opening.description import index_entry
+from remem_server.web.asking import commons_of
 from remem_server.web.problems import refusals
 from remem_server.web.routes.files import matches
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import AfterValidator, Field
+from sqlalchemy import Connection
 
 from remem.protocol import KNOWN_KINDS, Denial, PublicKey, Revocation, State
 from remem.protocol.errors import show
 from remem_server import answers, errors
 from remem_server.lessons import reading, search
-from remem_server.lessons.reading import CURSOR_FORM, Cursor, Known, Said, Wanted
-from remem_server.opening.context import commons_of
+from remem_server.lessons.listing import CURSOR_FORM, Cursor, Wanted
+from remem_server.lessons.reading import Known, Said
+from remem_server.opening.context import Commons
+from remem_server.web.asking import commons_of
 from remem_server.web.problems import refusals
+from remem_server.web.routes.files import matches
 
 LESSONS_MOST: Final = 500
 
@@ -52,6 +57,10 @@ Hash = Annotated[str, AfterValidator(_is_hash), Field(json_schema_extra={"patter
 Next = Annotated[str, AfterValidator(_is_cursor), Field(json_schema_extra={"pattern": f"^{CURSOR_FORM.pattern}$"})]
 Words = Annotated[str, Field(max_length=1_000), AfterValidator(_has_few_words)]
 
+_SAME: Final[dict[int | str, dict[str, Any]]] = {
+    304: {"description": "No file, no admission and no policy changed, and it is the same day in UTC."}
+}
+
 router: Final = APIRouter(tags=["lessons"])
 
 
@@ -59,8 +68,9 @@ router: Final = APIRouter(tags=["lessons"])
     "/commons/lessons",
     operation_id="lessons",
     summary="List and search lessons",
+    response_model=answers.LessonPage,
     response_description="A page of lessons.",
-    responses=refusals(errors.TokenError, errors.ParameterForm),
+    responses={**_SAME, **refusals(errors.TokenError, errors.ParameterForm)},
 )
 def lessons(
     request: Request,
@@ -73,7 +83,7 @@ def lessons(
     ] = None,
     cursor: Annotated[Next | None, Query(description="`next` of the page before.")] = None,
     limit: Annotated[int, Query(ge=1, le=LESSONS_MOST, description="How many at once.")] = 100,
-) -> answers.LessonPage:
+) -> Response | answers.LessonPage:
     """List only the lessons of which a publication stands; any other is there by its hash alone.
 
     Common ones come first, then those that fade, candidates, removed and revoked ones; among these, those with more
@@ -83,9 +93,13 @@ def lessons(
     commons = commons_of(request)
     wanted = Wanted(state, kind, None if q is None else search.query_of(q))
     after = None if cursor is None else Cursor.parse(cursor)
+    now = commons.clock()
     with commons.reads.connect() as connection:
-        page = reading.page(connection, wanted, after, limit, commons.clock())
-    response.headers["Cache-Control"] = commons.revalidate
+        headers = _headers(commons, connection, now)
+        if _is_known(request, headers):
+            return Response(None, 304, headers)
+        page = reading.page(connection, wanted, after, limit, now)
+    response.headers.update(headers)
     return answers.LessonPage(
         lessons=[answers.Lesson(**_fields(known)) for known in page.lessons],
         next=None if page.following is None else str(page.following),
@@ -96,22 +110,36 @@ def lessons(
     "/commons/lessons/{hash}",
     operation_id="lesson",
     summary="Read a lesson with its evidence",
+    response_model=answers.LessonDetail,
     response_description="The lesson, in whatever state it is.",
-    responses=refusals(errors.TokenError, errors.ParameterForm, errors.LessonUnknown),
+    responses={**_SAME, **refusals(errors.TokenError, errors.ParameterForm, errors.LessonUnknown)},
 )
 def lesson(
     request: Request, response: Response, lesson: Annotated[Hash, Path(alias="hash", description="Which lesson.")]
-) -> answers.LessonDetail:
+) -> Response | answers.LessonDetail:
     """Say what this commons makes of a lesson, and by which records, 1,000 of them at most."""
     commons = commons_of(request)
+    now = commons.clock()
     with commons.reads.connect() as connection:
-        found = reading.lesson(connection, lesson, commons.clock())
+        headers = _headers(commons, connection, now)
+        if _is_known(request, headers):
+            return Response(None, 304, headers)
+        found = reading.lesson(connection, lesson, now)
     if found is None:
         raise errors.LessonUnknown(f"expected the hash of a lesson that something is held about, got {lesson}")
-    response.headers["Cache-Control"] = commons.revalidate
+    response.headers.update(headers)
     known, evidence = found
     said = [_item(one) for one in evidence.said]
     return answers.LessonDetail(**_fields(known), evidence=said, complete=evidence.complete)
+
+
+def _headers(commons: Commons, connection: Connection, now: datetime) -> dict[str, str]:
+    mark = reading.mark_of(connection, now)
+    return {"Cache-Control": commons.revalidate, **({} if mark is None else {"ETag": f'"{mark}"'})}
+
+
+def _is_known(request: Request, headers: dict[str, str]) -> bool:
+    return "ETag" in headers and matches(request.headers.get("if-none-match"), headers["ETag"])
 
 
 def _fields(known: Known) -> dict[str, Any]:
