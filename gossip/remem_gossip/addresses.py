@@ -110,11 +110,12 @@ def read_url(text: str, allowed: Allowed) -> PeerUrl:
         UrlRefused: it is none that this peer may have.
         AddressRefused: its host is an IP address where this peer may not be.
     """
+    if "@" in text:
+        # Not shown: most often it stands behind a password.
+        raise UrlRefused("a URL without a user", "one with '@' in it")
     parts = _split(text)
     if parts.scheme not in _PORTS or (parts.scheme == "http" and not allowed.http):
         raise UrlRefused("a URL that begins with https://" + (" or http://" if allowed.http else ""), show(text))
-    if "@" in parts.netloc:
-        raise UrlRefused("a URL without a user", show(text))
     if "?" in text or "#" in text:
         raise UrlRefused("a URL without a query and a fragment", show(text))
     path = parts.path.rstrip("/")

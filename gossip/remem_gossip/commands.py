@@ -13,16 +13,16 @@ import typer
 
 from remem.cli.memory import clock, opened
 from remem.cli.output import AsJson, count, emit, progress, table, warn
-from remem.errors import Partly, RememError, Unreachable, Usage
+from remem.errors import Partly, RememError, Unreachable
 from remem.memory.home import Home
 from remem.memory.store import transaction
 from remem.protocol.times import format_time
 from remem.sharing.escape import printable
 from remem_gossip.extra import need_library
+from remem_gossip.words import address_of, end, spelled
 
 if TYPE_CHECKING:
     # The command starts with every other one: nothing of the network is loaded for that.
-    from remem_gossip.addresses import Allowed
     from remem_gossip.discovery import Described
     from remem_gossip.night import NightReport
     from remem_gossip.peers import Peer
@@ -58,7 +58,7 @@ def gossip(
 
     random = SystemRandom()
     with gossiping() as (home, db), progress("gossiping") as bar:
-        only = None if not peer else list(dict.fromkeys(map(_spelled, peer)))
+        only = None if not peer else list(dict.fromkeys(map(spelled, peer)))
         told = None if bar is None else lambda _peer, done, total: bar(done, total)
         report = run_night(home, db, now=clock(), random=random, only=only, progress=told)
     emit(report, as_json, night_words(report))
@@ -68,24 +68,18 @@ def gossip(
     if not report.met:
         raise RememError("expected a peer that may be asked, got none", hint=_no_peer_hint(report))
     if failed and (peer or len(failed) == len(report.met)):
-        got = count(len(failed), "peer that did not", "peers that did not")
-        kind = Unreachable if len(failed) == len(report.met) else Partly
-        raise kind(f"expected every peer to answer, got {got}")
+        end(len(failed), len(report.met))
 
 
 @peers.command()
 def add(url: Url, allow_private: AllowPrivate = False, allow_http: AllowHttp = False, as_json: AsJson = False) -> None:
     """Gossip with a node from now on, or change what it may be."""
     from remem_gossip import peers as book
-    from remem_gossip.addresses import Allowed, read_url
-    from remem_gossip.failures import PeerFailed
+    from remem_gossip.addresses import Allowed
 
     allowed = Allowed(http=allow_http, private=allow_private)
     with gossiping() as (_home, db):
-        try:
-            address = read_url(url, allowed)
-        except PeerFailed as error:
-            raise Usage(str(error), hint=_address_hint(error.code, url, allowed)) from error
+        address = address_of(url, allowed)
         with transaction(db):
             is_new = book.add(db, address, allowed, clock())
         found = book.find(db, str(address))
@@ -100,7 +94,7 @@ def remove(url: Url, as_json: AsJson = False) -> None:
 
     with gossiping() as (_home, db):
         book.known_peers(db, clock())
-        found = book.find(db, _spelled(url))
+        found = book.find(db, spelled(url))
         if found.source == "pull":
             raise RememError(
                 f"expected a peer that you added, got {found.url}, which this memory pulls from",
@@ -226,17 +220,6 @@ def _tell_silent(described: Sequence[Described]) -> None:
         raise kind(f"expected every peer to answer, got {count(silent, 'peer that did not', 'peers that did not')}")
 
 
-def _spelled(url: str) -> str:
-    """Spell the address of a peer in the one way."""
-    from remem_gossip.addresses import Allowed, read_url
-    from remem_gossip.failures import PeerFailed
-
-    try:
-        return str(read_url(url, Allowed(http=True, private=True)))
-    except PeerFailed as error:
-        raise Usage(str(error)) from error
-
-
 _HEADER = ("peer", "from", "answered", "kept", "failures", "next try")
 
 
@@ -257,12 +240,3 @@ def _row(peer: Peer) -> Sequence[str]:
 
 def _no_peer_hint(report: NightReport) -> str:
     return "remem peers list" if report.resting else "remem peers add https://…"
-
-
-def _address_hint(code: str, url: str, allowed: Allowed) -> str | None:
-    """Name the option that would help, if one would."""
-    if code == "peer_address" and not allowed.private:
-        return "--allow-private lets this peer be on this machine or in its networks"
-    if url.startswith("http://") and not allowed.http:
-        return "--allow-http lets this peer be asked without TLS"
-    return None

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from remem_gossip import wire
 from remem_gossip.dial import SMALL_ANSWER, Dial, Reply
-from remem_gossip.exchange import Answer, Exchange, Request
+from remem_gossip.exchange import Answer, Exchange, Report, Request
 from remem_gossip.failures import TooSlow
 
 OCTETS: Final = "application/octet-stream"
@@ -20,6 +22,25 @@ EXCHANGE_SECONDS: Final = 600.0
 """How long one peer may keep a night: each answer may come slowly, but not all of them."""
 
 _TYPES: Final = {wire.RECONCILE: OCTETS, wire.FETCH: JSON, wire.OFFER: LINES}
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """What became of one peer in a night or a round.
+
+    Attributes:
+        peer: its address.
+        report: what the exchange did, up to its end or to where it broke.
+        code: why it broke; None where it came to its end.
+        detail: the same in words.
+        again: before when it is not tried again.
+    """
+
+    peer: str
+    report: Report
+    code: str | None = None
+    detail: str | None = None
+    again: datetime | None = None
 
 
 def meet(exchange: Exchange, dial: Dial, seconds: float = EXCHANGE_SECONDS) -> None:

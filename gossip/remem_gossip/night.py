@@ -24,8 +24,8 @@ from remem_gossip.budget import Allowance, Budget
 from remem_gossip.choosing import EXCHANGES_A_NIGHT, in_turn
 from remem_gossip.dial import Dial
 from remem_gossip.errors import GossipError
-from remem_gossip.exchange import Exchange, Report
-from remem_gossip.meeting import meet
+from remem_gossip.exchange import Exchange
+from remem_gossip.meeting import Met, meet
 from remem_gossip.memory_node import MemoryNode, open_memory
 from remem_gossip.peers import Peer
 
@@ -41,25 +41,6 @@ _TRIES: Final = 3
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Told which peer it is, how many were met and how many are to be."""
 Dialling: TypeAlias = Callable[[Peer, SigningKey, str | None], Dial]
-
-
-@dataclass(frozen=True, slots=True)
-class Met:
-    """What became of one peer in a night.
-
-    Attributes:
-        peer: its address.
-        report: what the exchange did, up to its end or to where it broke.
-        code: why it broke; None where it came to its end.
-        detail: the same in words.
-        again: before when it is not tried again.
-    """
-
-    peer: str
-    report: Report
-    code: str | None = None
-    detail: str | None = None
-    again: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

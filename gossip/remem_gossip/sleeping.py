@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 from remem.cli.added import Showing, Told
 from remem.cli.output import count
 from remem.memory.home import Home
-from remem.protocol.times import format_time
-from remem.sharing.escape import printable
 from remem_gossip.extra import is_installed
 from remem_gossip.peers import known_peers
+from remem_gossip.words import met_words
 
 if TYPE_CHECKING:
     # Where nobody gossips, nothing of the network is loaded.
-    from remem_gossip.night import Met, NightReport
+    from remem_gossip.night import NightReport
 
 
 def after_sleep(home: Home, db: sqlite3.Connection, *, now: datetime, random: Random, showing: Showing) -> Told | None:
@@ -44,25 +43,8 @@ def after_sleep(home: Home, db: sqlite3.Connection, *, now: datetime, random: Ra
 def night_words(report: NightReport) -> Iterator[str]:
     """Say what a night among peers did."""
     for met in report.met:
-        yield from _met_words(met)
+        yield from met_words(met)
     if report.learned:
         yield f"{count(report.learned, 'lesson')} of others came to mind"
     if report.resting:
         yield f"{count(len(report.resting), 'peer')} did not answer lately and will be asked again later"
-
-
-def _met_words(met: Met) -> Iterator[str]:
-    done = met.report
-    if met.code is None or done.taken or done.offered:
-        came = f"{count(done.taken.get('new', 0), 'new file')} and {done.taken.get('newer', 0)} newer came"
-        went = f", {done.stand_there} of {done.offered} that went stand there" if done.offered else ""
-        yield f"{printable(met.peer)}: {came}{went}"
-    if done.waiting:
-        yield f"  {count(done.waiting, 'file')} can wait for another night"
-    if done.unlisted:
-        yield "  it takes files from its own peers alone; what came from it is kept"
-    for code, number in sorted(done.refused.items()):
-        yield f"  {count(number, 'file')} refused: {code}"
-    if met.code is not None:
-        later = "" if met.again is None else f"; not asked again before {format_time(met.again)}"
-        yield f"{printable(met.peer)}: {met.code}: {printable(met.detail or '')}{later}"

@@ -182,7 +182,7 @@ def test_peers_are_added_shown_checked_and_removed(both: tuple[ServedCommons, Se
     assert httpx.get(f"{one.url}/.well-known/remem").json()["peers"] == [other.url]
     put(other, (key(1), said(1)))
     done = operator("gossip")
-    assert (done.status, "1 new and 0 newer files came" in done.out) == (0, True), done.err
+    assert (done.status, "1 new file and 0 newer came" in done.out) == (0, True), done.err
     assert operator("peers", "remove", "http://nobody.example").status == 1
 
 

@@ -418,15 +418,21 @@ def test_lists_refusals_and_files_without_a_token_are_much_and_reading_files_is_
     assert noted == [(HERE, PUBLISH_MUCH)]
 
 
-def test_whoever_shows_a_good_token_does_not_wait_for_others_behind_its_address(
-    start: Start, client_from: From, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waited: list[str] = []
+@pytest.fixture
+def waited(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Who took a turn, one after the other; none of them is kept waiting."""
+    names: list[str] = []
 
     async def take(_turns: Turns, who: str) -> None:
-        waited.append(who)
+        names.append(who)
 
     monkeypatch.setattr(Turns, "take", take)
+    return names
+
+
+def test_whoever_shows_a_good_token_does_not_wait_for_others_behind_its_address(
+    start: Start, client_from: From, waited: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(limits, "MUCH", 2)
     commons = start()
     stranger, mine, other = (client_from(commons, HERE, one) for one in (None, commons.token(), "remem_x"))
@@ -441,14 +447,8 @@ def test_whoever_shows_a_good_token_does_not_wait_for_others_behind_its_address(
 
 
 def test_what_is_refused_unseen_waits_for_its_turn_too(
-    start: Start, client_from: From, monkeypatch: pytest.MonkeyPatch
+    start: Start, client_from: From, waited: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waited: list[str] = []
-
-    async def take(_turns: Turns, who: str) -> None:
-        waited.append(who)
-
-    monkeypatch.setattr(Turns, "take", take)
     monkeypatch.setattr(limits, "MUCH", 1)
     here = client_from(start(reads_per_minute=1), HERE)
     assert [here.get("/commons/index").status_code for _ in range(3)] == [200, 429, 429]

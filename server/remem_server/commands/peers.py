@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from random import SystemRandom
@@ -10,20 +9,19 @@ from typing import Annotated, Final
 
 import typer
 
-from remem.cli.output import AsJson, count, emit, table
-from remem.errors import Partly, RememError, Unreachable, Usage
+from remem.cli.output import AsJson, emit, table
+from remem.errors import RememError
 from remem.protocol.times import format_time
 from remem.sharing.escape import printable
-from remem_gossip.addresses import Allowed, read_url
+from remem_gossip.addresses import Allowed
 from remem_gossip.choosing import FEW_PEERS
 from remem_gossip.errors import GossipError
-from remem_gossip.failures import PeerFailed
+from remem_gossip.words import address_of, end, met_words, spelled
 from remem_server.commands.common import PROGRAM, Data, made, note, opened, read_database, settings_of
 from remem_server.database.engine import writing
 from remem_server.gossip import peers as book
 from remem_server.gossip import rounds
 from remem_server.gossip.peers import Peer
-from remem_server.gossip.rounds import Met
 from remem_server.opening.context import Commons
 
 app: Final = typer.Typer(help="The nodes that this commons gossips with.", no_args_is_help=True, rich_markup_mode=None)
@@ -45,10 +43,7 @@ def add(
 ) -> None:
     """Gossip with a node from now on, or change what it may be; its offers are taken too."""
     allowed = Allowed(http=allow_http, private=allow_private)
-    try:
-        address = read_url(url, allowed)
-    except PeerFailed as error:
-        raise Usage(str(error), _address_hint(error.code, url, allowed)) from error
+    address = address_of(url, allowed)
     with opened(made(settings_of(data=data))) as commons:
         with writing(commons.engine) as connection:
             is_new = book.add(connection, address, allowed, commons.clock(), publish=publish)
@@ -64,7 +59,7 @@ def add(
 def remove(url: Url, data: Data = None, as_json: AsJson = False) -> None:
     """Gossip with a node no more."""
     with opened(made(settings_of(data=data))) as commons:
-        found = _found(commons, _spelled(url))
+        found = _found(commons, spelled(url))
         with writing(commons.engine) as connection:
             book.remove(connection, found.url)
     emit(_fields(found), as_json, [f"{found.url} is no peer any more"])
@@ -101,7 +96,7 @@ def check(data: Data = None, as_json: AsJson = False) -> None:
     emit(
         [asdict(one) for one in checked], as_json, [_checked_words(one) for one in checked] or ["no peer is known yet"]
     )
-    _end(sum(one.code is not None for one in checked), len(checked))
+    end(sum(one.code is not None for one in checked), len(checked))
 
 
 def gossip(
@@ -111,19 +106,12 @@ def gossip(
 ) -> None:
     """Exchange what is new with some peers now: what this commons lacks comes, and what they lack goes."""
     with opened(made(settings_of(data=data))) as commons:
-        only = None if not peer else [_found(commons, _spelled(url)) for url in dict.fromkeys(peer)]
+        only = None if not peer else [_found(commons, spelled(url)) for url in dict.fromkeys(peer)]
         met = rounds.go_round(commons, SystemRandom(), only=only)
-    emit([asdict(one) for one in met], as_json, [line for one in met for line in _met_words(one)])
+    emit([asdict(one) for one in met], as_json, [line for one in met for line in met_words(one)])
     if not met:
         raise RememError("expected a peer that may be asked, got none", f"{PROGRAM} peers list")
-    _end(sum(one.code is not None for one in met), len(met) if only is None else max(2, len(met)))
-
-
-def _end(silent: int, asked: int) -> None:
-    """End with the status that says how many peers did not answer."""
-    if silent:
-        kind = Unreachable if silent == asked else Partly
-        raise kind(f"expected every peer to answer, got {count(silent, 'peer that did not', 'peers that did not')}")
+    end(sum(one.code is not None for one in met), len(met) if only is None else max(2, len(met)))
 
 
 def _check(commons: Commons, peer: Peer) -> Checked:
@@ -140,35 +128,12 @@ def _checked_words(one: Checked) -> str:
     return f"{printable(one.peer)}: key {one.key}"
 
 
-def _met_words(met: Met) -> Iterator[str]:
-    done = met.report
-    came = f"{done.taken.get('new', 0)} new and {done.taken.get('newer', 0)} newer files came"
-    yield f"{printable(met.peer)}: {came}, {done.stand_there} of {done.offered} that went stand there"
-    if done.waiting:
-        yield f"  {count(done.waiting, 'file')} beyond a night's budget, or from a day that has not come, can wait"
-    if done.unlisted:
-        yield "  it takes files from its own peers alone; what came from it is kept"
-    for code, number in sorted(done.refused.items()):
-        yield f"  {count(number, 'file')} refused: {code}"
-    if met.code is not None:
-        later = "" if met.again is None else f"; not asked again before {format_time(met.again)}"
-        yield f"  it broke off: {met.code}: {printable(met.detail or '')}{later}"
-
-
 def _found(commons: Commons, url: str) -> Peer:
     with commons.engine.connect() as connection:
         found = book.find(connection, url)
     if found is None:
         raise RememError(f"expected a peer of this commons, got {url}", f"{PROGRAM} peers list")
     return found
-
-
-def _spelled(url: str) -> str:
-    """Spell the address of a peer in the one way."""
-    try:
-        return str(read_url(url, Allowed(http=True, private=True)))
-    except PeerFailed as error:
-        raise Usage(str(error)) from error
 
 
 _HEADER: Final = ("peer", "key", "published", "answered", "kept", "failures", "next try")
@@ -192,12 +157,3 @@ def _fields(peer: Peer) -> dict[str, object]:
     standing, said = asdict(peer.standing), asdict(peer)
     del said["standing"], said["allowed"], standing["url"]
     return {**said, "allow_http": peer.allowed.http, "allow_private": peer.allowed.private, **standing}
-
-
-def _address_hint(code: str, url: str, allowed: Allowed) -> str | None:
-    """Name the option that would help, if one would."""
-    if code == "peer_address" and not allowed.private:
-        return "--allow-private lets this peer be on this machine or in its networks"
-    if url.startswith("http://") and not allowed.http:
-        return "--allow-http lets this peer be asked without TLS"
-    return None

@@ -23,7 +23,7 @@ from remem_gossip.dial import Dial, Reply
 from remem_gossip.errors import GossipError
 from remem_gossip.exchange import Answer, Request
 from remem_gossip.failures import NotReached
-from remem_gossip.meeting import ask
+from remem_gossip.meeting import Met, ask
 from remem_gossip.parts import Outcome, Proof, Whole
 from remem_gossip.parts import Verdict as Said
 from remem_gossip.relay import Push, Relay
@@ -31,7 +31,7 @@ from remem_server.database.engine import DATABASE_ERRORS, is_unavailable, why_of
 from remem_server.gossip import peers
 from remem_server.gossip.node import ServerNode
 from remem_server.gossip.peers import Peer
-from remem_server.gossip.rounds import Met, alone, go_round
+from remem_server.gossip.rounds import alone, go_round
 from remem_server.opening.context import Commons
 
 _log: Final = logging.getLogger("remem_server")

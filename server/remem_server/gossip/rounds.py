@@ -9,8 +9,6 @@ from __future__ import annotations
 import fcntl
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from datetime import datetime
 from random import Random
 from typing import Final, TypeAlias
 
@@ -21,9 +19,9 @@ from remem.errors import Unreachable
 from remem_gossip.choosing import EXCHANGES_A_NIGHT, in_turn
 from remem_gossip.dial import SMALL_ANSWER, Dial
 from remem_gossip.errors import GossipError
-from remem_gossip.exchange import Exchange, Report
+from remem_gossip.exchange import Exchange
 from remem_gossip.failures import NoAnswer
-from remem_gossip.meeting import meet
+from remem_gossip.meeting import Met, meet
 from remem_server.database.engine import is_postgres, writing
 from remem_server.files import ledger
 from remem_server.gossip import peers, spending
@@ -37,25 +35,6 @@ from remem_server.opening.migrate import GOSSIP_LOCK_NAME
 _LOCK: Final = 0x72656D656D + 2
 
 Dialling: TypeAlias = Callable[[Commons, Peer], Dial]
-
-
-@dataclass(frozen=True, slots=True)
-class Met:
-    """What became of one peer in a round.
-
-    Attributes:
-        peer: its address.
-        report: what the exchange did, up to its end or to where it broke.
-        code: why it broke; None where it came to its end.
-        detail: the same in words.
-        again: before when it is not tried again.
-    """
-
-    peer: str
-    report: Report
-    code: str | None = None
-    detail: str | None = None
-    again: datetime | None = None
 
 
 def dial_peer(commons: Commons, peer: Peer) -> Dial:
@@ -130,7 +109,8 @@ def go_round(
         exchanges = len(ready)
     met: list[Met] = []
     for peer in ready:
-        if sum(one.code is None for one in met) >= exchanges:
+        # One that takes nothing from this commons leaves what it says where it was.
+        if sum(one.code is None and not one.report.unlisted for one in met) >= exchanges:
             break
         met.append(_meet(commons, peer, random, dialling))
         if told is not None:

@@ -19,9 +19,9 @@ from anyio import CapacityLimiter, to_thread
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from remem_gossip.meeting import Met
 from remem_server.database.engine import DATABASE_ERRORS, is_unavailable
 from remem_server.errors import CommonsError, QuerySize, TokenError, TooManyRequests
-from remem_server.gossip.rounds import Met
 from remem_server.opening.context import Commons
 from remem_server.web.addresses import Addresses
 from remem_server.web.asking import secret_of
