@@ -27,6 +27,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from random import Random
 from signal import SIGKILL, SIGTERM
@@ -292,9 +293,9 @@ def make_trouble(servers: list[Server], diallers: list[Dialler], run: Run, secon
     """Let everybody live, and some of them die, for some time; bring everything up again."""
     takers = [server for server in servers if server.is_open]
     work: list[Callable[[], None]] = []
-    work += [lambda server=server: server.trouble(run) for server in servers]  # type: ignore[misc]
-    work += [lambda memory=memory: memory.live(run) for memory in diallers]  # type: ignore[misc]
-    work += [lambda number=number: publish(number, takers, run) for number in range(1, PUBLISHERS + 1)]  # type: ignore[misc]
+    work += [partial(server.trouble, run) for server in servers]
+    work += [partial(memory.live, run) for memory in diallers]
+    work += [partial(publish, number, takers, run) for number in range(1, PUBLISHERS + 1)]
     with ThreadPoolExecutor(len(work)) as pool:
         under_way = [pool.submit(one) for one in work]
         end = time.monotonic() + seconds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import timedelta
+from datetime import datetime, timedelta
 from random import Random
 
 import pytest
@@ -37,8 +37,8 @@ def test_no_order_may_be_foreseen() -> None:
     [(None, True), (NOW - HOUR, True), (NOW, True), (NOW + HOUR, False)],
     ids=["never failed", "rested enough", "from now on", "rests still"],
 )
-def test_a_peer_that_rests_is_left_alone(next_try: object, is_tried: bool) -> None:
-    peer = Standing("peer", failures=3, next_try=next_try)  # type: ignore[arg-type]
+def test_a_peer_that_rests_is_left_alone(next_try: datetime | None, is_tried: bool) -> None:
+    peer = Standing("peer", failures=3, next_try=next_try)
     assert [peer] * is_tried == list(in_turn([peer], NOW, Random(0)))
 
 

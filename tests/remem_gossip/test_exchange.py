@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from random import Random
 
@@ -13,6 +14,7 @@ from remem_gossip import wire
 from remem_gossip.budget import Allowance, Budget
 from remem_gossip.errors import GossipError
 from remem_gossip.exchange import Answer, Exchange, Request
+from remem_gossip.parts import Part, Whole
 from remem_testkit.files import NOW, file, key, lesson, sentence
 from remem_testkit.nodes import PLENTY, MapNode, Peer, meet
 
@@ -195,9 +197,7 @@ class _Liar(MapNode):
         super().__init__("liar")
         self._instead, self._besides, self._silent = instead, besides, silent
 
-    def parts(self, ids):  # type: ignore[no-untyped-def]
-        from remem_gossip.parts import Whole
-
+    def parts(self, ids: Sequence[bytes]) -> Iterator[Part]:
         if self._silent:
             return
         for part in super().parts(ids):
