@@ -5,6 +5,7 @@
   Beside its items it keeps their number and the sum of their ids. Starts, numbers and sums are all that opening reads.
 - A change reads and writes one block, sometimes one beside it. A full block is cut in the middle; where the item
   comes behind everything it gets a block of its own, so that a set that grows at its end has full blocks.
+- Where an item takes the place of another in its block, as it does in a set of few blocks, that is written once.
 - A block that holds less than a quarter joins one beside it if both fill three quarters at most. None is ever empty.
 - Ids are summed as little-endian numbers modulo 2^256, as reconciliation does.
 
@@ -16,18 +17,22 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Final, NamedTuple, Protocol
 
-from remem.protocol.items import ID_BYTES, PACKED_BYTES, TIME_BYTES, Item, pack, unpack
+from remem.protocol.items import ID_BYTES, INFINITY, PACKED_BYTES, TIME_BYTES, Item, pack, unpack
 
-BLOCK_ITEMS: Final = 512
+BLOCK_ITEMS: Final = 768
+READABLE_ITEMS: Final = 2_048
+"""How many items a block may have that is read: more than are written, so that releases may differ in that."""
 CACHED_BLOCKS: Final = 64
+READ_ON: Final = 16
+"""How many blocks are read at once by whoever reads one behind the other."""
 _START: Final = bytes(PACKED_BYTES)
 _MODULUS: Final = 1 << 8 * ID_BYTES
-# One item in a number that counts from the time's end: the time's bits are empty, the id's are all set.
-_ID_MASK: Final = bytes(TIME_BYTES) + b"\xff" * ID_BYTES
+# Items as one number, in which the times' bits are empty and the ids' are all set.
+_IDS: Final = int.from_bytes((bytes(TIME_BYTES) + b"\xff" * ID_BYTES) * READABLE_ITEMS, "little")
 
 
 class Head(NamedTuple):
@@ -68,8 +73,8 @@ class Blocks(Protocol):
         """Return the head of every block, in the order of their starts."""
         ...
 
-    def read(self, start: bytes) -> bytes:
-        """Return the items of the block that starts here."""
+    def read(self, starts: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        """Return the items of the blocks that start at these."""
         ...
 
     def at_or_before(self, start: bytes) -> Block | None:
@@ -109,13 +114,13 @@ class ItemSet:
         """Add an item; false where it is in the set already."""
         packed = pack(item)
         block = self._blocks.at_or_before(packed) or Block(_START, b"")
-        at = _position(block.items, packed)
-        if _is_at(block.items, at, packed):
+        if _has(block.items, packed):
             return False
-        if block.size == self._most and at == block.size and self._blocks.after(block.start) is None:
+        is_last = packed > block.items[-PACKED_BYTES:]
+        if block.size == self._most and is_last and self._blocks.after(block.start) is None:
             self._put(Block(packed, packed))
             return True
-        grown = block.items[: at * PACKED_BYTES] + packed + block.items[at * PACKED_BYTES :]
+        grown = _with(block.items, packed)
         if block.size < self._most:
             self._put(Block(block.start, grown))
             return True
@@ -128,12 +133,21 @@ class ItemSet:
         """Take an item out; false where it is not in the set."""
         packed = pack(item)
         block = self._blocks.at_or_before(packed)
-        if block is None or not _is_at(block.items, at := _position(block.items, packed), packed):
+        if block is None or not _has(block.items, packed):
             return False
-        left = Block(block.start, block.items[: at * PACKED_BYTES] + block.items[(at + 1) * PACKED_BYTES :])
+        left = Block(block.start, _without(block.items, packed))
         if left.size >= self._most // 4 or not self._join(left):
             self._put(left)
         return True
+
+    def replace(self, gone: Item | None, come: Item | None) -> None:
+        """Put an item in the place of another; None is none."""
+        if gone is not None and come is not None and self._swap(pack(gone), pack(come)):
+            return
+        if gone is not None:
+            self.discard(gone)
+        if come is not None:
+            self.add(come)
 
     def fill(self, items: Iterable[Item]) -> None:
         """Let the set hold these items and no others."""
@@ -146,7 +160,7 @@ class ItemSet:
     def __iter__(self) -> Iterator[Item]:
         """Read the items in their order, block by block."""
         for head in self._blocks.heads():
-            items = self._blocks.read(head[0])
+            items = self._blocks.read([head[0]])[head[0]]
             yield from (unpack(items[at : at + PACKED_BYTES]) for at in range(0, len(items), PACKED_BYTES))
 
     def snapshot(self) -> Stored:
@@ -160,10 +174,18 @@ class ItemSet:
             yield f"expected the first block to start at zero, got {heads[0].start.hex()}"
         for head, following in pairwise([*heads, None]):
             if head is not None:
-                yield from _block_faults(head, self._blocks.read(head.start), following, self._most)
+                yield from _block_faults(head, self._blocks.read([head.start])[head.start], following)
 
     def _put(self, block: Block) -> None:
         self._blocks.put(block.head, block.items)
+
+    def _swap(self, gone: bytes, come: bytes) -> bool:
+        """Put an item in the place of another of its block; false where that has it not, or both."""
+        block = self._blocks.at_or_before(come)
+        if block is None or not _has(block.items, gone) or _has(block.items, come):
+            return False
+        self._put(Block(block.start, _with(_without(block.items, gone), come)))
+        return True
 
     def _join(self, small: Block) -> bool:
         """Put what is left of a block into one beside it; false where that would be too full, or none is there."""
@@ -183,17 +205,22 @@ class ItemSet:
 class Stored:
     """A set as it was at one moment: a `Storage` for reconciliation.
 
-    It holds the heads, and the blocks that were read last.
+    It holds the heads, and the blocks that were read last. Whoever reads block after block is given some more at once,
+    since elsewhere a statement costs as much as a block.
     """
 
     def __init__(self, blocks: Blocks) -> None:
         self._blocks = blocks
         heads = blocks.heads()
-        self._starts = [head[0] for head in heads]
-        # For each block how many items are before it, and the sum of their ids; and the same behind the last.
-        self._before = list(accumulate((head[1] for head in heads), initial=0))
-        self._sums = list(accumulate((int.from_bytes(head[2], "little") for head in heads), initial=0))
+        self._starts: Sequence[bytes]
+        self._sums: Sequence[bytes]
+        sizes: Sequence[int]
+        # All at once, which is faster than one by one.
+        self._starts, sizes, self._sums = zip(*heads, strict=True) if heads else ((), (), ())
+        # For each block how many items are before it; and the same behind the last.
+        self._before: list[int] = list(accumulate(sizes, initial=0))
         self._cached: OrderedDict[int, bytes] = OrderedDict()
+        self._expected: list[int] = []
 
     def __len__(self) -> int:
         return self._before[-1]
@@ -208,9 +235,24 @@ class Stored:
 
     def find(self, bound: Item) -> int:
         """Return how many items are below a bound, which need not be in the set."""
+        if bound.time == INFINITY:
+            return len(self)
         packed = pack(bound)
-        number = bisect_right(self._starts, packed) - 1
+        number = self._holding(packed)
         return 0 if number < 0 else self._before[number] + _position(self._items(number), packed)
+
+    def expect_bounds(self, bounds: Iterable[Item]) -> None:
+        """Be told which bounds are looked for next, in their order."""
+        packed = [pack(bound) for bound in bounds if bound.time < INFINITY]
+        self._expected = sorted({number for one in packed if (number := self._holding(one)) >= 0})
+
+    def expect_indexes(self, indexes: Iterable[int]) -> None:
+        """Be told at which indexes ranges are cut next: the items on both sides are asked for."""
+        near = {index for cut in indexes for index in (cut - 1, cut) if 0 <= index < len(self)}
+        missing = sorted({self._number(index) for index in near} - self._cached.keys())
+        # Those that lie together are read one behind the other.
+        if len(missing) <= CACHED_BLOCKS and missing and missing[-1] - missing[0] >= READ_ON:
+            self._read(missing)
 
     def sum(self, begin: int, end: int) -> int:
         """Return the sum of the ids in a range, modulo 2^256."""
@@ -220,7 +262,7 @@ class Stored:
         if first == last:
             start = self._before[first]
             return self._partial(first, begin - start, end - start)
-        whole = self._sums[last] - self._sums[first + 1]
+        whole = sum(int.from_bytes(one, "little") for one in self._sums[first + 1 : last])
         head = self._partial(first, begin - self._before[first], self._before[first + 1] - self._before[first])
         return (head + whole + self._partial(last, 0, end - self._before[last])) % _MODULUS
 
@@ -243,21 +285,40 @@ class Stored:
         """Sum some ids of a block: those that are asked for, or those that are not, whichever are fewer."""
         count = self._before[number + 1] - self._before[number]
         if end - begin == count:
-            return (self._sums[number + 1] - self._sums[number]) % _MODULUS
+            return int.from_bytes(self._sums[number], "little")
         items = memoryview(self._items(number))
         if end - begin <= count // 2:
             return _sum(items[begin * PACKED_BYTES : end * PACKED_BYTES])
         rest = _sum(items[: begin * PACKED_BYTES]) + _sum(items[end * PACKED_BYTES :])
-        return (self._sums[number + 1] - self._sums[number] - rest) % _MODULUS
+        return (int.from_bytes(self._sums[number], "little") - rest) % _MODULUS
+
+    def _holding(self, packed: bytes) -> int:
+        return bisect_right(self._starts, packed) - 1
 
     def _items(self, number: int) -> bytes:
         cached = self._cached
         if (found := cached.get(number)) is not None:
             cached.move_to_end(number)
             return found
-        if len(cached) >= CACHED_BLOCKS:
-            cached.popitem(last=False)
-        return cached.setdefault(number, self._blocks.read(self._starts[number]))
+        at = bisect_left(self._expected, number)
+        if number - 1 in cached:
+            # Block after block.
+            wanted: Sequence[int] = range(number, min(number + READ_ON, len(self._starts)))
+        elif self._expected[at : at + 1] == [number]:
+            wanted = self._expected[at : at + CACHED_BLOCKS // 2]
+        else:
+            wanted = (number,)
+        self._read([one for one in wanted if one not in cached])
+        return cached[number]
+
+    def _read(self, numbers: Sequence[int]) -> None:
+        """Read blocks that are not cached, at once."""
+        cached = self._cached
+        found = self._blocks.read([self._starts[number] for number in numbers])
+        for number in numbers:
+            if len(cached) >= CACHED_BLOCKS:
+                cached.popitem(last=False)
+            cached[number] = found[self._starts[number]]
 
 
 def _position(items: bytes, packed: bytes) -> int:
@@ -266,8 +327,19 @@ def _position(items: bytes, packed: bytes) -> int:
     return bisect_left(range(low, high), packed, key=lambda at: items[at * PACKED_BYTES : (at + 1) * PACKED_BYTES])
 
 
-def _is_at(items: bytes, at: int, packed: bytes) -> bool:
-    return items[at * PACKED_BYTES : (at + 1) * PACKED_BYTES] == packed
+def _has(items: bytes, packed: bytes) -> bool:
+    at = _position(items, packed) * PACKED_BYTES
+    return items[at : at + PACKED_BYTES] == packed
+
+
+def _with(items: bytes, packed: bytes) -> bytes:
+    at = _position(items, packed) * PACKED_BYTES
+    return items[:at] + packed + items[at:]
+
+
+def _without(items: bytes, packed: bytes) -> bytes:
+    at = _position(items, packed) * PACKED_BYTES
+    return items[:at] + items[at + PACKED_BYTES :]
 
 
 def _sum(items: bytes | memoryview) -> int:
@@ -275,7 +347,7 @@ def _sum(items: bytes | memoryview) -> int:
     # The items are one little-endian number of as many lanes. Each lane's low 64 bits were a time; emptied, they take
     # up what the lane below overflows, and never reach the id above. Half the lanes are added to the other half.
     count = len(items) // PACKED_BYTES
-    lanes = int.from_bytes(items, "little") & int.from_bytes(_ID_MASK * count, "little")
+    lanes = int.from_bytes(items, "little") & _IDS
     while count > 1:
         count = (count + 1) // 2
         bits = 8 * PACKED_BYTES * count
@@ -283,11 +355,11 @@ def _sum(items: bytes | memoryview) -> int:
     return (lanes >> 8 * TIME_BYTES) % _MODULUS
 
 
-def _block_faults(head: Head, items: bytes, following: Head | None, most: int) -> Iterator[str]:
+def _block_faults(head: Head, items: bytes, following: Head | None) -> Iterator[str]:
     name = f"block {head.start.hex()}"
     block = Block(head.start, items)
-    if not 1 <= block.size <= most or len(items) % PACKED_BYTES:
-        yield f"{name}: expected 1 to {most} items, got {len(items)} bytes"
+    if not 1 <= block.size <= READABLE_ITEMS or len(items) % PACKED_BYTES:
+        yield f"{name}: expected 1 to {READABLE_ITEMS} items, got {len(items)} bytes"
     if block.head != head:
         yield f"{name}: expected the number and sum of its items, got others"
     packed = [items[at : at + PACKED_BYTES] for at in range(0, len(items), PACKED_BYTES)]

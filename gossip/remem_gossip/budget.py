@@ -47,6 +47,11 @@ class Allowance:
         return self.spent.bytes < self.budget.bytes and self.spent.checks < self.budget.checks
 
     @property
+    def bytes_left(self) -> int:
+        """How many bytes may still come; none where nothing more may."""
+        return self.budget.bytes - self.spent.bytes if self.is_open else 0
+
+    @property
     def origins(self) -> int:
         """How many newcomers may still come."""
         return max(0, self.budget.origins - self.spent.origins)

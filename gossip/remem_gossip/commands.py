@@ -5,31 +5,45 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import partial
 from random import SystemRandom
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from remem.cli.memory import clock, opened
-from remem.cli.output import AsJson, count, emit, progress, table, warn
-from remem.errors import Partly, RememError, Unreachable
+from remem.cli.output import AsJson, emit, progress, table, warn
+from remem.errors import RememError
+from remem.memory import places
 from remem.memory.home import Home
 from remem.memory.store import transaction
-from remem.protocol.times import format_time
 from remem.sharing.escape import printable
 from remem_gossip.extra import need_library
-from remem_gossip.words import address_of, end, spelled
+from remem_gossip.words import (
+    STANDING_HEADER,
+    Checked,
+    Own,
+    added_words,
+    address_of,
+    end_checked,
+    end_met,
+    key_cell,
+    noted,
+    silent_words,
+    spelled,
+    standing_cells,
+)
 
 if TYPE_CHECKING:
     # The command starts with every other one: nothing of the network is loaded for that.
+    from remem_gossip.dial import Dial
     from remem_gossip.discovery import Described
-    from remem_gossip.night import NightReport
     from remem_gossip.peers import Peer
+    from remem_gossip.spans import Span
 
 peers = typer.Typer(help="The nodes that this memory gossips with.", no_args_is_help=True, rich_markup_mode=None)
 
-Url = Annotated[str, typer.Argument(help="The address of a commons or of another node.")]
+Url = Annotated[str, typer.Argument(metavar="URL", help="The address of a commons or of another node.")]
 AllowPrivate = Annotated[bool, typer.Option("--allow-private", help="It may be on this machine or in its networks.")]
 AllowHttp = Annotated[bool, typer.Option("--allow-http", help="It may be asked without TLS.")]
 
@@ -49,7 +63,7 @@ def gossiping() -> Iterator[tuple[Home, sqlite3.Connection]]:
 
 
 def gossip(
-    peer: Annotated[list[str] | None, typer.Argument(help="Whom to ask; a few at random by default.")] = None,
+    peer: Annotated[list[str] | None, typer.Argument(metavar="URL", help="Whom to ask; a few by default.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Exchange what is new with some peers: what this memory lacks comes, and what they lack goes."""
@@ -59,32 +73,29 @@ def gossip(
     random = SystemRandom()
     with gossiping() as (home, db), progress("gossiping") as bar:
         only = None if not peer else list(dict.fromkeys(map(spelled, peer)))
-        told = None if bar is None else lambda _peer, done, total: bar(done, total)
-        report = run_night(home, db, now=clock(), random=random, only=only, progress=told)
+        report = run_night(home, db, now=clock(), random=random, only=only, progress=bar)
     emit(report, as_json, night_words(report))
     for notice in report.notices:
         warn(f"{notice.code}: {printable(notice.text)}")
-    failed = [met for met in report.met if met.code is not None]
-    if not report.met:
-        raise RememError("expected a peer that may be asked, got none", hint=_no_peer_hint(report))
-    if failed and (peer or len(failed) == len(report.met)):
-        end(len(failed), len(report.met))
+    end_met(report.met, named=bool(peer), resting=len(report.resting), program="remem")
 
 
 @peers.command()
 def add(url: Url, allow_private: AllowPrivate = False, allow_http: AllowHttp = False, as_json: AsJson = False) -> None:
-    """Gossip with a node from now on, or change what it may be."""
+    """Gossip with a node from now on, or change what it may be; it is asked who it is."""
     from remem_gossip import peers as book
     from remem_gossip.addresses import Allowed
 
     allowed = Allowed(http=allow_http, private=allow_private)
-    with gossiping() as (_home, db):
+    with gossiping() as (home, db):
         address = address_of(url, allowed)
         with transaction(db):
             is_new = book.add(db, address, allowed, clock())
+        (checked,), warnings = _check(home, db, [book.find(db, str(address))])
         found = book.find(db, str(address))
-    words = "is a peer now" if is_new else "was a peer already"
-    emit(found, as_json, [f"{found.url} {words}"])
+    emit(found, as_json, added_words(found.url, is_new=is_new, checked=checked))
+    for words in (*warnings, *silent_words(checked, "remem peers check", allowed)):
+        warn(words)
 
 
 @peers.command()
@@ -101,8 +112,7 @@ def remove(url: Url, as_json: AsJson = False) -> None:
                 hint=f"remem logout {found.url}",
             )
         with transaction(db):
-            book.remove(db, found.url)
-        stays = any(peer.url == found.url for peer in book.known_peers(db, clock()))
+            stays = book.remove(db, found.url)
     words = "stays a peer for as long as this memory pulls from it" if stays else "is no peer any more"
     emit(found, as_json, [f"{found.url} {words}"])
 
@@ -119,25 +129,15 @@ def list_peers(as_json: AsJson = False) -> None:
 
 @peers.command()
 def check(as_json: AsJson = False) -> None:
-    """Ask every peer who it is."""
-    from remem_gossip import peers as book
+    """Ask every peer who it is, and remember the key that it signs with."""
+    from remem_gossip.peers import known_peers
 
     with gossiping() as (home, db):
-        known = book.known_peers(db, clock())
-        described = _describe(home, known)
-        with transaction(db):
-            for one in described:
-                if one.said is not None:
-                    book.note_key(db, one.peer, one.said.key)
-    emit(
-        [Checked.of(one) for one in described],
-        as_json,
-        [_described_words(one) for one in described] or ["no peer is known yet"],
-    )
-    for peer, one in zip(known, described, strict=True):
-        if one.said is not None and peer.key not in (None, one.said.key):
-            warn(f"{printable(peer.url)} names key {one.said.key}, and named {peer.key} before")
-    _tell_silent(described)
+        checked, warnings = _check(home, db, known_peers(db, clock()))
+    emit(checked, as_json, [one.words for one in checked] or ["no peer is known yet"])
+    for words in warnings:
+        warn(words)
+    end_checked(checked)
 
 
 @peers.command()
@@ -163,7 +163,7 @@ def discover(
     emit(found, as_json, words or ["nobody suggests a node that is not a peer already"])
     for one in described:
         if one.code is not None:
-            warn(_described_words(one))
+            warn(Checked.of(one).words)
 
 
 def _listen(seconds: float) -> list[str]:
@@ -173,70 +173,35 @@ def _listen(seconds: float) -> list[str]:
         return find(seconds)
 
 
+def _check(home: Home, db: sqlite3.Connection, known: Sequence[Peer]) -> tuple[list[Checked], list[str]]:
+    """Ask peers who they are, and note their keys; return what they say, and what to warn of."""
+    from remem_gossip import peers as book
+
+    described, own = _describe(home, known), Own(home.signing_key().public.hex, "this memory", "remem")
+    with transaction(db):
+        for one in described:
+            if one.said is not None:
+                places.note_private(db, one.peer, is_private=one.said.descriptor.private)
+        before = {peer.url: peer.key for peer in known}
+        return noted(described, before, own, partial(book.note_said, db, own=own.key))
+
+
 def _describe(home: Home, known: Sequence[Peer]) -> list[Described]:
-    from remem_gossip.discovery import describe
+    from remem_gossip.discovery import ASKING_PATIENCE, describe
     from remem_gossip.night import dial_peer
 
     key, config = home.signing_key(), home.config()
-    found = []
+
+    def dialling(peer: Peer, time: Span) -> Dial:
+        return dial_peer(peer, key, config.target(peer.url).token, time, ASKING_PATIENCE)
+
     with progress("asking") as bar:
-        for done, peer in enumerate(known):
-            if bar is not None:
-                bar(done, len(known))
-            found.append(describe(peer, lambda one: dial_peer(one, key, config.target(one.url).token)))
-    return found
+        return describe(known, dialling, progress=bar)
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """What a peer says about itself, or why it says nothing."""
-
-    peer: str
-    key: str | None
-    open: bool | None
-    code: str | None
-    detail: str | None
-
-    @classmethod
-    def of(cls, one: Described) -> Self:
-        """Cut a description down to what is printed."""
-        said = one.said
-        key, is_open = (None, None) if said is None else (said.key, said.open)
-        return cls(one.peer, key, is_open, one.code, one.detail)
-
-
-def _described_words(one: Described) -> str:
-    if one.said is None:
-        return f"{printable(one.peer)}: {one.code}: {printable(one.detail or '')}"
-    return (
-        f"{printable(one.peer)}: key {one.said.key}, {'open to everyone' if one.said.open else 'takes files by token'}"
-    )
-
-
-def _tell_silent(described: Sequence[Described]) -> None:
-    silent = sum(one.code is not None for one in described)
-    if silent:
-        kind = Unreachable if silent == len(described) else Partly
-        raise kind(f"expected every peer to answer, got {count(silent, 'peer that did not', 'peers that did not')}")
-
-
-_HEADER = ("peer", "from", "answered", "kept", "failures", "next try")
+_HEADER = ("peer", "from", "key", *STANDING_HEADER)
 
 
 def _row(peer: Peer) -> Sequence[str]:
-    standing = peer.standing
-    kept = f"{standing.delivered} of {standing.promised}" if standing.promised else "-"
-    answered = "never" if peer.answered is None else format_time(peer.answered)
-    again = "now" if standing.next_try is None else format_time(standing.next_try)
-    return (
-        printable(peer.url),
-        "you" if peer.source == "owner" else "pull",
-        answered,
-        kept,
-        f"{standing.failures}",
-        again,
-    )
-
-
-def _no_peer_hint(report: NightReport) -> str:
-    return "remem peers list" if report.resting else "remem peers add https://…"
+    source = "you" if peer.source == "owner" else "pull"
+    return (printable(peer.url), source, key_cell(peer.key), *standing_cells(peer.standing, peer.answered))

@@ -3,8 +3,8 @@
 - A name is resolved once for all that is asked through one `Dial`, and connections go to the addresses that were
   checked then (`network.py`), so a name that leads elsewhere a moment later changes nothing. The name in the
   certificate and in the Host header stays that of the URL.
-- Each step has a time-out, and so has the whole from the resolving to the last byte. Bytes are counted as they come
-  over the wire, and again before and behind the decompression.
+- Each step has a time-out, so has the whole from the resolving to the last byte, and so has all that is asked through
+  one `Dial`. Bytes are counted as they come over the wire, and again before and behind the decompression.
 - No redirect is followed, and nothing of the surroundings is used: no proxy, no certificates, no password file.
 - Each request is signed with the node's key; a token, where there is one, goes with it.
 - Whatever goes wrong is `PeerFailed`. A refusal by the peer is an answer, and none of these.
@@ -30,6 +30,7 @@ from remem_gossip import signatures
 from remem_gossip.addresses import Allowed, PeerUrl
 from remem_gossip.failures import NoAnswer, NotReached, Redirected, TooLong
 from remem_gossip.network import Bounds, Network, Resolve, resolve_name
+from remem_gossip.spans import Span
 
 SMALL_ANSWER: Final = 65_536
 """The longest body of an answer that refuses."""
@@ -59,7 +60,8 @@ class Dial:
         clock: says what time it is, for the signatures.
         allowed: what the owner lets this peer be.
         token: what this peer gave the owner to publish with.
-        patience: how long to wait.
+        patience: how long to wait for each answer.
+        time: what all that is asked has together.
         resolve: finds the addresses of a name.
         certificates: what the peer's certificate is verified by, in place of the usual authorities.
     """
@@ -73,13 +75,15 @@ class Dial:
         allowed: Allowed | None = None,
         token: str | None = None,
         patience: Patience | None = None,
+        time: Span | None = None,
         resolve: Resolve | None = None,
         certificates: ssl.SSLContext | None = None,
     ) -> None:
         self.url = url
         self._key = key
         self._clock = clock
-        self._bounds = Bounds(patience or Patience())
+        self.time = time or Span()
+        self._bounds = Bounds(patience or Patience(), self.time)
         self._network = Network(allowed or Allowed(), resolve or resolve_name, self._bounds)
         self._pool = httpcore.ConnectionPool(
             ssl_context=certificates or _authorities(url.scheme),
@@ -162,7 +166,7 @@ def _read(response: httpcore.Response, most: int, bounds: Bounds) -> Reply:
         except BadAnswer as error:
             if error.code == "answer_size":
                 raise TooLong(f"a body of at most {most} bytes", "more") from error
-            raise NoAnswer("a body as its head says", str(error)) from error
+            raise NoAnswer.saying(error.message) from error
         return Reply(response.status, headers, body)
     finally:
         response.close()

@@ -4,11 +4,11 @@ A state machine without I/O: `steps` yields what to send and is given what came.
 nothing has to be remembered for the next: an exchange that is cut goes on when the two meet again, from what they hold
 by then.
 
-1. Reconcile, message by message, over the items as they are at the time of each. A peer from which nothing is learned
-   for longer than any set needs does not mean to come to an end.
+1. Reconcile, message by message, over the items as they are at the time of each. Where that would take more than one
+   exchange may, what is newest is found all the same (`remem_gossip.reconcile.passes`).
 2. Leave out what was refused or superseded before. Where more is left than newcomers may come tonight, ask for the
-   heads first, so that updates are found among the newcomers.
-   Proofs have no heads and come last.
+   heads first, so that updates are found among the newcomers: of the newest, and of others as a sample. Proofs have no
+   heads, and come last. Heads take at most half of the bytes that are left, and so does what has none.
 3. Fetch in batches, and take in each. What did not fit into an answer is asked for again. What was left out although it
    would have fitted is a broken promise, and ends the fetching.
 4. Offer what the peer lacks and what still stands here: the own file first, then the newest; a little at first, and
@@ -22,36 +22,29 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import chain
 from random import Random
 from typing import Final, TypeAlias
 
 from remem.protocol import RULES
+from remem.protocol.times import unix_seconds
 from remem_gossip import wire
 from remem_gossip.budget import Allowance
 from remem_gossip.errors import GossipError
 from remem_gossip.node import Node
 from remem_gossip.parts import Blocked, Head, Missing, Outcome, Part, Proof, Verdict, Whole
-from remem_gossip.reconcile import Reconciler
+from remem_gossip.reconcile import REACH, Differences, Passes, Reach
 from remem_gossip.taking import BLOCKED
 
-ROUNDS_MOST: Final = 64
-DIFFERENCES_MOST: Final = 200_000
-"""How many items one exchange looks at on either side; the rest is for the next."""
-
-_BARREN_MOST: Final = 8
-"""How many rounds may teach nothing: 16 parts a round and 32 items a list reach beyond 10^11 items."""
+_SAMPLED_MOST: Final = 16_384
+"""How many items are looked at where neither all nor the newest are known; others another night."""
 _OFFERED_FIRST: Final = 16
 _OFFERED_MOST: Final = 64 * 1_048_576
 """How many bytes one exchange offers, whatever the peer says that it lacks: it can fetch the rest itself."""
 _FETCHED_AT_ONCE: Final = 256
 _PART_MOST: Final = RULES.file_bytes + 64
 """No part is longer, with the line before it; a proof is shorter."""
-
-
-class Endless(GossipError):
-    """A peer does not come to an end of reconciliation."""
-
-    code = "gossip_endless"
 
 
 class Refused(GossipError):
@@ -141,17 +134,30 @@ class Exchange:
         source: what the peer's files are said to come from.
         allowance: what the peer may still cost tonight.
         random: chooses among equals.
+        now: the clock, with a zone.
+        reach: how far reconciliation goes.
 
     Attributes:
         report: what was done so far.
     """
 
-    def __init__(self, node: Node, source: str, allowance: Allowance, random: Random) -> None:
+    def __init__(
+        self,
+        node: Node,
+        source: str,
+        allowance: Allowance,
+        random: Random,
+        *,
+        now: datetime,
+        reach: Reach = REACH,
+    ) -> None:
         self.report = Report()
         self._node = node
         self._source = source
         self._allowance = allowance
         self._random = random
+        self._now = unix_seconds(now)
+        self._reach = reach
 
     def steps(self) -> Steps:
         """Yield each request, and be sent its answer.
@@ -159,71 +165,82 @@ class Exchange:
         Raises:
             GossipError: what came is not what the protocol lets a peer send.
         """
-        have, need = yield from self._reconcile()
-        yield from self._fetch((yield from self._choose(need)))
-        if 2 * self.report.delivered >= self.report.promised:
-            yield from self._offer(have)
+        found = yield from self._reconcile()
+        wanted, headless = yield from self._choose(found)
+        yield from self._fetch(wanted, 0)
+        if self._keeps_its_word:
+            yield from self._fetch(headless, self._allowance.bytes_left // 2)
+        if self._keeps_its_word:
+            yield from self._offer(found.have)
+
+    @property
+    def _keeps_its_word(self) -> bool:
+        return 2 * self.report.delivered >= self.report.promised
 
     # --- 1 ---
 
-    def _reconcile(self) -> Generator[Request, Answer, tuple[list[bytes], list[bytes]]]:
-        have: dict[bytes, None] = {}
-        need: dict[bytes, None] = {}
-        message: bytes | None = None
-        barren = 0
-        while self.report.rounds < ROUNDS_MOST and self._allowance.is_open:
-            learned = len(have) + len(need)
-            with self._node.items() as storage:
-                side = Reconciler(storage, wire.FRAME_BYTES)
-                if message is None:
-                    message = side.initiate()
-                else:
-                    step = side.reconcile(message)
-                    have.update(dict.fromkeys(step.have))
-                    need.update(dict.fromkeys(step.need))
-                    if step.message is None or max(len(have), len(need)) >= DIFFERENCES_MOST:
-                        break
-                    message = step.message
-            barren = 0 if len(have) + len(need) > learned else barren + 1
-            if barren > _BARREN_MOST:
-                raise Endless(f"something to learn in {_BARREN_MOST} rounds", "nothing")
-            self.report.rounds += 1
-            message = (yield from self._ask(Request(wire.RECONCILE, message, wire.FRAME_MOST))).body
-            self._allowance.charge(size=len(message))
-        # What changed here between two rounds may look as if each side lacked it.
-        both = have.keys() & need.keys()
-        return [one for one in have if one not in both], [one for one in need if one not in both]
+    def _reconcile(self) -> Generator[Request, Answer, Differences]:
+        allowance = self._allowance
+        messages = Passes(
+            self._node.items,
+            lambda: allowance.bytes_left,
+            self._random,
+            now=self._now,
+            frame_limit=wire.FRAME_BYTES,
+            reach=self._reach,
+        ).messages()
+        try:
+            message = next(messages)
+            while True:
+                self.report.rounds += 1
+                answer = yield from self._ask(Request(wire.RECONCILE, message, wire.FRAME_MOST))
+                allowance.charge(size=len(answer.body))
+                message = messages.send(answer.body)
+        except StopIteration as end:
+            found: Differences = end.value
+        return found
 
     # --- 2 ---
 
-    def _choose(self, need: list[bytes]) -> Generator[Request, Answer, list[bytes]]:
-        settled = self._node.settled(need)
-        left = [one for one in need if one not in settled]
-        self.report.lacked = len(need)
-        if len(left) > self._allowance.origins:
-            self._random.shuffle(left)
-            left = yield from self._by_heads(left)
-        self.report.skipped = len(need) - len(left)
-        return left
+    def _choose(self, found: Differences) -> Generator[Request, Answer, tuple[list[bytes], list[bytes]]]:
+        """Return what to fetch, and then what may turn out to be anything."""
+        report = self.report
+        groups = [*found.newest, found.others]
+        settled = self._node.settled(list(chain.from_iterable(groups)))
+        left = [[one for one in some if one not in settled] for some in groups]
+        wanted = list(chain.from_iterable(left))
+        headless: list[bytes] = []
+        report.lacked = sum(map(len, groups))
+        if len(wanted) > self._allowance.origins:
+            for some in left:
+                self._random.shuffle(some)
+            report.waiting += len(left[-1][_SAMPLED_MOST:])
+            del left[-1][_SAMPLED_MOST:]
+            wanted, headless = yield from self._by_heads(list(chain.from_iterable(left)))
+        report.skipped = report.lacked - len(wanted) - len(headless) - report.waiting
+        return wanted, headless
 
-    def _by_heads(self, ids: list[bytes]) -> Generator[Request, Answer, list[bytes]]:
+    def _by_heads(self, ids: list[bytes]) -> Generator[Request, Answer, tuple[list[bytes], list[bytes]]]:
         heads: list[Head] = []
         headless: list[bytes] = []
+        allowance, least = self._allowance, self._allowance.bytes_left // 2
         for some in _batches(ids, wire.FETCH_IDS):
-            if not self._allowance.is_open:
+            if allowance.bytes_left <= least:
+                self.report.waiting += len(ids) - len(heads) - len(headless)
                 break
             answer = yield from self._ask(Request(wire.FETCH, wire.write_fetch(some, heads=True), wire.FETCH_BYTES))
-            self._allowance.charge(size=len(answer.body))
+            allowance.charge(size=len(answer.body))
             came = {head.id: head for head in wire.read_heads(answer.body)}
             heads += [came[one] for one in some if one in came]
             headless += [one for one in some if one not in came]
-        return [*self._node.wanted(heads, self._allowance.origins), *headless]
+        return self._node.wanted(heads, allowance.origins), headless
 
     # --- 3 ---
 
-    def _fetch(self, wanted: list[bytes]) -> Steps:
+    def _fetch(self, wanted: list[bytes], least: int) -> Steps:
+        """Fetch as long as more than so many bytes of the allowance are left."""
         waiting = wanted
-        while waiting and self._allowance.is_open:
+        while waiting and self._allowance.bytes_left > least:
             some, waiting = waiting[:_FETCHED_AT_ONCE], waiting[_FETCHED_AT_ONCE:]
             answer = yield from self._ask(Request(wire.FETCH, wire.write_fetch(some), wire.FETCH_BYTES))
             try:
@@ -267,8 +284,7 @@ class Exchange:
 
     def _offer(self, have: list[bytes]) -> Steps:
         own = self._node.own()
-        ordered = have[::-1]
-        ordered.sort(key=lambda one: one != own)
+        ordered = sorted(have, key=lambda one: one != own)
         left = _OFFERED_MOST
         for batch in _fitting(self._node.parts(ordered)):
             body = b"".join(map(wire.write_part, batch))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from remem_gossip.errors import GossipError
 
@@ -11,6 +11,12 @@ class PeerFailed(GossipError):
     """A peer could not be asked, or did not answer as a peer does."""
 
     code: ClassVar[str] = "peer_failed"
+
+    @classmethod
+    def saying(cls, message: str) -> Self:
+        """Make one of a message that says already what was expected and what came."""
+        expected, _, got = message.removeprefix("expected ").partition(", got ")
+        return cls(expected, got)
 
 
 class UrlRefused(PeerFailed):

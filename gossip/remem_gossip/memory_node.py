@@ -5,6 +5,10 @@ is room, of others, up to its budget of bytes: `remem.sharing.intake` decides, a
 
 - Nobody but this memory itself writes its own file. A file of its key that it did not make is a notice: its owner
   takes it over, or learns that somebody has the key.
+- A proof about a key of which it holds no file is of no use before one comes. All these together take no more than a
+  sixteenth of the budget, beside the files. One that has no room is not fetched again before such a file comes.
+- What came from private places alone is not handed on (`remem.memory.places`): it counts as held, and is blocked for
+  whoever asks.
 - What has lost its bytes is no item until they are back, so that peers bring them.
 """
 
@@ -12,7 +16,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from random import Random
 from typing import Final
@@ -26,14 +30,20 @@ from remem.sharing.files import read_held
 from remem.sharing.intake import Intake, Rank, Tally
 from remem.sharing.mind import Effects, Mind
 from remem.sharing.reports import Notice
+from remem_gossip.addresses import Allowed, read_url
 from remem_gossip.budget import Allowance
-from remem_gossip.parts import Head, Missing, Outcome, Part, Proof, Whole
+from remem_gossip.errors import GossipError
+from remem_gossip.parts import Blocked, Head, Missing, Outcome, Part, Proof, Whole
 from remem_gossip.parts import Verdict as Said
 from remem_gossip.reconcile import Storage
 from remem_gossip.taking import Taken, outcome_of, take_parts
 
 OWN_FILE: Final = "own_file"
 NO_ROOM: Final = "no_room"
+
+_LOOSE_PROOFS_PART: Final = 16
+_PRIVATE: Final = "it came from a private place, and is not handed on"
+_ANY: Final = Allowed(http=True, private=True)
 
 
 class MemoryNode:
@@ -47,6 +57,8 @@ class MemoryNode:
         self._waiting: set[str] = set()
         self._unwanted: dict[bytes, str] = {}
         self._notices: dict[object, Notice] = {}
+        self._strangers = 0
+        self._loose: int | None = None
 
     @property
     def tally(self) -> Tally:
@@ -82,13 +94,15 @@ class MemoryNode:
 
     def parts(self, ids: Sequence[bytes]) -> Iterator[Part]:
         """Hand out what these items name, in their order."""
-        return map(self._part, ids)
+        private = self._private_sources()
+        return (self._part(id_, private) for id_ in ids)
 
     def heads(self, ids: Sequence[bytes]) -> Iterator[Head]:
         """Say which files these items name; what is no file that is here is left out."""
+        private = self._private_sources()
         for id_ in ids:
             held = holdings.holding_of(self._db, id_)
-            if held is not None and held.version.seal is not None:
+            if held is not None and held.version.seal is not None and held.source not in private:
                 yield Head(id_, held.key, held.version.seal, held.size)
 
     def wanted(self, heads: Iterable[Head], newcomers: int) -> list[bytes]:
@@ -158,13 +172,30 @@ class MemoryNode:
         """Tell whether it is proven here that a key spoke twice."""
         return places.proof_of(self._db, proof_item(key).id) is not None
 
-    def take_proof(self, first: Seal, second: Seal) -> None:
-        """Keep two seals that prove that their key spoke twice."""
+    def take_proof(self, first: Seal, second: Seal) -> str | None:
+        """Keep two seals that prove that their key spoke twice; return why they can not be kept now."""
+        key = first.key.hex
+        is_loose = self._rank(key) > Rank.HELD
+        if is_loose and not self._has_room_for(len(first.line) + len(second.line)):
+            return NO_ROOM
         with transaction(self._db):
             places.note_equivocation(self._db, first, second, self._intake.now)
-        key = first.key.hex
-        text = f"key {key} sealed two files with number {first.number}: its owner did, or someone has the key"
-        self._notices[key] = Notice("equivocation", text)
+        if is_loose:
+            self._strangers += 1
+            text = f"keys that sealed two files with one number, and of which no file is held here: {self._strangers}"
+        else:
+            text = f"key {key} sealed two files with number {first.number}: its owner did, or someone has the key"
+        self._notices["strangers" if is_loose else key] = Notice("equivocation", text)
+        return None
+
+    def _has_room_for(self, size: int) -> bool:
+        """Tell whether one more proof about a key without a file has room, and give it that."""
+        if self._loose is None:
+            self._loose = places.size_of_loose_proofs(self._db)
+        if self._loose + size > self._intake.budget // _LOOSE_PROOFS_PART:
+            return False
+        self._loose += size
+        return True
 
     def _look_at_own(self, data: bytes, source: str) -> Taken:
         """Look at a file of this memory's own key, which is not the one that it made last."""
@@ -202,8 +233,18 @@ class MemoryNode:
                 for id_, code in unwanted.items():
                     ledger.note(self._db, [id_], code, self._intake.now)
 
-    def _part(self, id_: bytes) -> Part:
+    def _private_sources(self) -> frozenset[str]:
+        found = set(places.private_sources(self._db))
+        for one in tuple(found):
+            # What came by an exchange came from the same place, under its address as a peer.
+            with suppress(GossipError):
+                found.add(str(read_url(one, _ANY)))
+        return frozenset(found)
+
+    def _part(self, id_: bytes, private: frozenset[str]) -> Part:
         held = holdings.holding_of(self._db, id_)
+        if held is not None and held.source in private:
+            return Blocked(id_, _PRIVATE)
         if held is not None:
             data = read_held(self._intake.folder, held)
             return Missing(id_) if data is None else Whole(id_, data)

@@ -12,7 +12,6 @@ import selectors
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Final, TypeAlias
@@ -23,6 +22,7 @@ from remem.commons.waiting import Patience
 from remem.protocol.errors import show
 from remem_gossip.addresses import Address, Allowed, check_addresses
 from remem_gossip.failures import NameUnknown, NotReached, PeerFailed, TlsFailed, TooLong, TooSlow
+from remem_gossip.spans import Span
 
 Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
 
@@ -38,20 +38,26 @@ _STEP_BYTES: Final = 128
 class Bounds:
     """What is left of the time and the bytes of one request.
 
+    Args:
+        patience: how long to wait.
+        time: what all requests have together.
+
     Attributes:
         patience: how long to wait.
     """
 
-    def __init__(self, patience: Patience) -> None:
+    def __init__(self, patience: Patience, time: Span) -> None:
         self.patience = patience
-        self._end = 0.0
-        self._most = self._left = self._steps = 0
+        self._time = self._request = time
+        self._is_cut = self._is_last = False
+        self._most = self._bytes = self._steps = 0
 
     def begin(self, most: int) -> None:
         """Begin a request whose answer has a body of so many bytes at most."""
-        self._end = time.monotonic() + self.patience.whole
+        self._is_cut = not self._time.has_room_for(self.patience.whole)
+        self._request = Span(self.patience.whole, within=self._time)
         # A body may come in small pieces, each with its size before it.
-        self._most = self._left = 2 * most + _AROUND_BYTES
+        self._most = self._bytes = 2 * most + _AROUND_BYTES
         self._steps = _STEPS + most // _STEP_BYTES
 
     def step(self, seconds: float) -> float:
@@ -60,23 +66,39 @@ class Bounds:
         Raises:
             TooSlow: there is no time left.
         """
-        left = self._end - time.monotonic()
-        if left <= 0:
-            raise TooSlow(f"an end within {self.patience.whole:g} seconds", "none")
+        left = self._left_seconds()
+        self._is_last = left <= seconds
         return min(seconds, left)
+
+    def late(self, what: str, seconds: float) -> TooSlow:
+        """Return what there is to say where the last step took longer than it may: what ended, it or the whole."""
+        return self._over() if self._is_last else TooSlow(f"{what} within {seconds:g} seconds", "none")
 
     def count(self, came: int) -> None:
         """Count what came over the wire at once, or out of it as one piece of a body, which has no bytes then.
 
         Raises:
+            TooSlow: it came too late.
             TooLong: that is too much, or came in too many pieces.
         """
-        self._left -= came
+        self._left_seconds()
+        self._bytes -= came
         self._steps -= 1
-        if self._left < 0:
+        if self._bytes < 0:
             raise TooLong(f"at most {self._most} bytes of an answer, heads and all", "more")
         if self._steps < 0:
             raise TooLong("an answer in pieces of some size", "too many pieces")
+
+    def _left_seconds(self) -> float:
+        left = self._request.left
+        if not left:
+            raise self._over()
+        return left
+
+    def _over(self) -> TooSlow:
+        if self._is_cut:
+            return TooSlow(f"all that was asked to be answered within {round(self._time.seconds, 1):g} seconds", "less")
+        return TooSlow(f"a whole answer within {self.patience.whole:g} seconds", "none")
 
 
 class Network(httpcore.NetworkBackend):
@@ -132,7 +154,7 @@ class Network(httpcore.NetworkBackend):
         try:
             found = box.get(timeout=self._bounds.step(self._bounds.patience.connect))
         except queue.Empty:
-            raise TooSlow(f"the address of {host} within {self._bounds.patience.connect:g} seconds", "none") from None
+            raise self._bounds.late(f"the address of {host}", self._bounds.patience.connect) from None
         if isinstance(found, Exception) or not found:
             raise NameUnknown(f"an address of {host}", show(str(found) if found else "none", 120))
         return found
@@ -187,7 +209,7 @@ class _Stream(httpcore.NetworkStream):
             return _Stream(ssl_context.wrap_socket(self._socket, server_hostname=server_hostname), self._bounds)
         except TimeoutError:
             self.close()
-            raise TooSlow(f"TLS within {self._bounds.patience.connect:g} seconds", "none") from None
+            raise self._bounds.late("TLS", self._bounds.patience.connect) from None
         except ssl.SSLCertVerificationError as error:
             self.close()
             raise TlsFailed(f"a certificate that is good for {server_hostname}", error.verify_message) from error
@@ -207,7 +229,7 @@ class _Stream(httpcore.NetworkStream):
         self._socket.settimeout(self._bounds.step(seconds))
 
     def _slow(self) -> PeerFailed:
-        return TooSlow(f"the next step within {self._socket.gettimeout() or 0:.2g} seconds", "none")
+        return self._bounds.late("the next step", self._bounds.patience.read)
 
 
 def resolve_name(host: str, port: int) -> Sequence[str]:

@@ -1,7 +1,7 @@
 """A memory's night among its peers: a few exchanges, with those that answer (DESIGN section 5).
 
-One that does not answer is made up for by another, as long as that is worth it. Whatever goes wrong with a peer is told
-and noted of it, and the night goes on.
+One that does not answer is made up for by another, as long as that is worth it and the night is long enough. Whatever
+goes wrong with a peer is told and noted of it, and the night goes on.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ from typing import Final, TypeAlias
 from remem.commons.waiting import Patience
 from remem.memory.home import Home
 from remem.memory.store import transaction
+from remem.progress import Progress
 from remem.protocol import SigningKey
 from remem.sharing.reports import Notice
 from remem_gossip import peers as book
-from remem_gossip.budget import Allowance, Budget
+from remem_gossip.budget import Budget
 from remem_gossip.choosing import EXCHANGES_A_NIGHT, in_turn
 from remem_gossip.dial import Dial
 from remem_gossip.errors import GossipError
 from remem_gossip.exchange import Exchange
-from remem_gossip.meeting import Met, meet
+from remem_gossip.meeting import Met, meet, meet_some
 from remem_gossip.memory_node import MemoryNode, open_memory
 from remem_gossip.peers import Peer
+from remem_gossip.spans import Span
 
 MEMORY_BUDGET: Final = Budget(bytes=64 * 1_048_576, checks=200_000, origins=1_000)
 """What one peer may cost a memory in a night."""
@@ -35,12 +37,13 @@ MEMORY_BUDGET: Final = Budget(bytes=64 * 1_048_576, checks=200_000, origins=1_00
 FULL_BUDGET: Final = replace(MEMORY_BUDGET, origins=50)
 """The same where newcomers hardly have room: so they are looked at by their heads, and not fetched for nothing."""
 
-_TRIES: Final = 3
-"""How many peers are tried for each that should answer: where there is no network, none does."""
+NIGHT_SECONDS: Final = 600.0
+"""How long a night may take: whoever has it behind a sleep waits for its end."""
 
-Progress: TypeAlias = Callable[[str, int, int], None]
-"""Told which peer it is, how many were met and how many are to be."""
-Dialling: TypeAlias = Callable[[Peer, SigningKey, str | None], Dial]
+PEER_SECONDS: Final = 180.0
+"""How much of that one peer may take."""
+
+Dialling: TypeAlias = Callable[[Peer, SigningKey, str | None, Span], Dial]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ def gossip(
     random: Random,
     only: Sequence[str] | None = None,
     exchanges: int = EXCHANGES_A_NIGHT,
+    time: Span | None = None,
     dialling: Dialling | None = None,
     progress: Progress | None = None,
 ) -> NightReport:
@@ -80,27 +84,26 @@ def gossip(
         random: chooses whom to ask.
         only: the addresses to ask, whether or not they are to rest; some at random otherwise.
         exchanges: with how many peers; one that does not answer is made up for by another.
+        time: what it may take: `NIGHT_SECONDS`, or for those that were named a share for each.
         dialling: opens the way to a peer, in place of the network.
         progress: told how far it is.
     """
-    everyone = {peer.url: peer for peer in book.known_peers(db, now)}
+    own = home.signing_key().public.hex
+    others = {peer.url: peer for peer in book.known_peers(db, now) if peer.key != own}
     if only is None:
-        ready = [everyone[one.url] for one in in_turn([peer.standing for peer in everyone.values()], now, random)]
+        ready = [others[one.url] for one in in_turn([peer.standing for peer in others.values()], now, random)]
+        time = time or Span(NIGHT_SECONDS)
     else:
         ready = [book.find(db, url) for url in only]
-        exchanges = len(ready)
+        exchanges, time = len(ready), time or Span()
     met: list[Met] = []
     with open_memory(home, db, now=now, random=random) as node:
         night = _Night(home, db, node, now, random, dialling or dial_peer)
-        for peer in ready if only is not None else ready[: _TRIES * exchanges]:
-            # One that takes nothing from this memory leaves what it says where it was.
-            answered = sum(one.code is None and not one.report.unlisted for one in met)
-            if answered >= exchanges:
-                break
+        for one in meet_some(ready, night.meet, exchanges=exchanges, time=time, share=PEER_SECONDS):
+            met.append(one)
             if progress is not None:
-                progress(peer.url, answered, exchanges)
-            met.append(night.meet(peer))
-        resting = [url for url, peer in everyone.items() if only is None and peer not in ready]
+                progress(min(len(met), exchanges), exchanges)
+        resting = [url for url, peer in others.items() if only is None and peer not in ready]
         return NightReport(tuple(met), tuple(resting), node.effects.learned, node.notices)
 
 
@@ -113,30 +116,37 @@ class _Night:
         self._db, self._node, self._now, self._random, self._dialling = db, node, now, random, dialling
         self._key, self._config = home.signing_key(), home.config()
 
-    def meet(self, peer: Peer) -> Met:
+    def meet(self, peer: Peer, time: Span) -> Met:
         """Have an exchange with one peer, and note how it behaved."""
-        before = book.spent(self._db, peer.url, self._now)
-        allowance = Allowance(FULL_BUDGET if self._node.is_full else MEMORY_BUDGET, before)
-        exchange = Exchange(self._node, peer.url, allowance, self._random)
+        account = book.account(self._db, peer.url, self._budget(), self._now)
+        exchange = Exchange(self._node, peer.url, account, self._random, now=self._now)
         failure: GossipError | None = None
         try:
-            with closing(self._dialling(peer, self._key, self._config.target(peer.url).token)) as dial:
-                meet(exchange, dial)
+            with closing(self._dialling(peer, self._key, self._config.target(peer.url).token, time)) as dial:
+                meet(exchange, dial, account)
         except GossipError as error:
             failure = error
         report, again = exchange.report, None
         with transaction(self._db):
-            book.note_spent(self._db, peer.url, before, allowance.spent, self._now)
             book.note_word(self._db, peer.url, promised=report.promised, delivered=report.delivered)
             if failure is None:
                 book.note_answered(self._db, peer.url, self._now)
             else:
                 again = book.note_failed(self._db, peer.url, self._now)
-        if failure is None:
-            return Met(peer.url, report)
-        return Met(peer.url, report, failure.code, str(failure), again)
+        return Met.of(peer.url, report, failure, again)
+
+    def _budget(self) -> Budget:
+        return FULL_BUDGET if self._node.is_full else MEMORY_BUDGET
 
 
-def dial_peer(peer: Peer, key: SigningKey, token: str | None, patience: Patience | None = None) -> Dial:
+def dial_peer(peer: Peer, key: SigningKey, token: str | None, time: Span, patience: Patience | None = None) -> Dial:
     """Open the way to a peer over the network."""
-    return Dial(peer.address, key, lambda: datetime.now(UTC), allowed=peer.allowed, token=token, patience=patience)
+    return Dial(
+        peer.address,
+        key,
+        lambda: datetime.now(UTC),
+        allowed=peer.allowed,
+        token=token,
+        patience=patience,
+        time=time,
+    )

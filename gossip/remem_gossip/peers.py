@@ -22,6 +22,7 @@ from remem.errors import RememError
 from remem.memory import places
 from remem.memory.store import transaction
 from remem.protocol.times import format_time, parse_time
+from remem_gossip.account import Account
 from remem_gossip.addresses import Allowed, PeerUrl, read_url
 from remem_gossip.budget import Budget, night_of
 from remem_gossip.choosing import Standing, back_off
@@ -96,7 +97,7 @@ def _follow_pulls(db: sqlite3.Connection, pulled: Mapping[str, Allowed], now: da
     """Make peers of what the memory pulls from, and none of what it pulls from no more, unless the owner added it."""
     for (url,) in db.execute("SELECT url FROM peers WHERE source = 'pull'").fetchall():
         if url not in pulled:
-            remove(db, url)
+            _forget(db, url)
     db.executemany(
         "INSERT INTO peers (url, source, added, allow_private, allow_http) VALUES (?, 'pull', ?, ?, ?)"
         " ON CONFLICT DO NOTHING",
@@ -160,15 +161,44 @@ def add(db: sqlite3.Connection, url: PeerUrl, allowed: Allowed, now: datetime) -
     return known is None
 
 
-def remove(db: sqlite3.Connection, url: str) -> None:
-    """Remove a peer, which must be one, and what is known of it; the caller owns the transaction."""
+def remove(db: sqlite3.Connection, url: str) -> bool:
+    """Remove a peer for the owner; tell whether it stays one, with what is known of it, since it is pulled from.
+
+    The caller owns the transaction.
+    """
+    allowed = _pulled(db).get(url)
+    if allowed is None:
+        _forget(db, url)
+        return False
+    db.execute(
+        "UPDATE peers SET source = 'pull', allow_private = ?, allow_http = ? WHERE url = ?",
+        (allowed.private, allowed.http, url),
+    )
+    return True
+
+
+def _forget(db: sqlite3.Connection, url: str) -> None:
     db.execute("DELETE FROM peers WHERE url = ?", (url,))
     db.execute("DELETE FROM spent WHERE peer = ?", (url,))
 
 
-def note_key(db: sqlite3.Connection, url: str, key: str) -> None:
-    """Note which key a peer names."""
+def note_said(db: sqlite3.Connection, url: str, key: str, *, own: str) -> str | None:
+    """Note that a peer said who it is, which ends its rest; return the address of another that has the key it named."""
+    db.execute("UPDATE peers SET failures = 0, next_try = NULL WHERE url = ?", (url,))
+    return note_key(db, url, key, own=own)
+
+
+def note_key(db: sqlite3.Connection, url: str, key: str, *, own: str = "") -> str | None:
+    """Note which key a peer names; where another named it before, note nothing and return the address of that one.
+
+    Nothing proves that it has the key. The memory's `own` key may be that of several, which are all the memory itself.
+    """
+    if key != own:
+        other = db.execute("SELECT url FROM peers WHERE key = ? AND url <> ?", (key, url)).fetchone()
+        if other is not None:
+            return str(other[0])
     db.execute("UPDATE peers SET key = ? WHERE url = ?", (key, url))
+    return None
 
 
 def note_word(db: sqlite3.Connection, url: str, *, promised: int, delivered: int) -> None:
@@ -199,24 +229,35 @@ def note_failed(db: sqlite3.Connection, url: str, now: datetime) -> datetime:
     return again
 
 
-def spent(db: sqlite3.Connection, peer: str, now: datetime) -> Budget:
-    """Return what a peer cost tonight."""
+def account(db: sqlite3.Connection, url: str, budget: Budget, now: datetime) -> Account:
+    """Open an account for tonight: that of a peer, or of all that are none; settled where no transaction is open."""
+
+    def add(more: Budget) -> Budget:
+        if more == Budget():
+            return spent(db, url, now)
+        with transaction(db):
+            _add_spent(db, url, more, now)
+            return spent(db, url, now)
+
+    return Account(budget, add)
+
+
+def spent(db: sqlite3.Connection, url: str, now: datetime) -> Budget:
+    """Return what an account cost tonight."""
     row = db.execute(
-        "SELECT bytes, checks, origins FROM spent WHERE peer = ? AND night = ?", (peer, night_of(now))
+        "SELECT bytes, checks, origins FROM spent WHERE peer = ? AND night = ?", (url, night_of(now))
     ).fetchone()
     return Budget() if row is None else Budget(*row)
 
 
-def note_spent(db: sqlite3.Connection, peer: str, before: Budget, after: Budget, now: datetime) -> None:
-    """Note what a peer cost tonight: what an exchange added to it, since another may go on beside it."""
+def _add_spent(db: sqlite3.Connection, url: str, more: Budget, now: datetime) -> None:
     night = night_of(now)
     db.execute("DELETE FROM spent WHERE night <= ?", (night - _NIGHTS_KEPT,))
-    added = (after.bytes - before.bytes, after.checks - before.checks, after.origins - before.origins)
     db.execute(
         "INSERT INTO spent (peer, night, bytes, checks, origins) VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT (peer, night) DO UPDATE SET bytes = bytes + excluded.bytes,"
         " checks = checks + excluded.checks, origins = origins + excluded.origins",
-        (peer, night, *added),
+        (url, night, more.bytes, more.checks, more.origins),
     )
 
 

@@ -1,36 +1,47 @@
 """The push behind every `remem share`: the own file goes to a few peers at once, so that news needs no night.
 
 A small offer, with no reconciliation before it. What does not arrive now travels by the exchanges of the night, so
-nothing here waits long, no peer is blamed, and nothing fails.
+nothing here waits long, no peer is blamed, and nothing fails. Where the file has no target, this is all that it has,
+and what becomes of it is told in any case.
 """
 
 from __future__ import annotations
 
 import sqlite3
-import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
 from typing import TYPE_CHECKING, Final
 
 from remem.cli.added import Told
+from remem.cli.output import count
+from remem.commons.waiting import Patience
+from remem.memory import places
 from remem.memory.home import Home
 from remem.sharing.reports import ShareReport
 from remem_gossip.choosing import in_turn
 from remem_gossip.errors import GossipError
 from remem_gossip.extra import is_installed
 from remem_gossip.peers import Peer, known_peers
+from remem_gossip.spans import Span
 
 if TYPE_CHECKING:
     from remem_gossip.dial import Dial
+    from remem_gossip.exchange import Answer
 
 COPIES: Final = 3
-SECONDS: Final = 5.0
-"""Behind so many no further peer is tried."""
-_CONNECT_SECONDS: Final = 2.0
-_ANSWER_SECONDS: Final = 5.0
+SECONDS: Final = 10.0
+"""How long it may take: whoever shared waits for its end."""
+PATIENCE: Final = Patience(connect=2, read=3, whole=3)
+"""How long it may take to one peer."""
+
+_ASKED: Final = ("peer that was asked", "peers that were asked")
+_NOT_A_PEER: Final = "not_a_peer"
+_UNLISTED: Final = ("takes files from its own peers alone", "take files from their own peers alone")
+_LATER: Final = "it goes to peers with a later remem sleep or remem gossip"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,26 +51,41 @@ class Pushed:
     Attributes:
         stands: the peers where the file stands now.
         asked: the peers that were asked.
+        why: of those where it does not stand, the code of what they answered, or of why there was no answer.
     """
 
     stands: tuple[str, ...]
     asked: tuple[str, ...]
+    why: Mapping[str, str]
+
+    @property
+    def words(self) -> str:
+        """The same in a line."""
+        words = [f"pushed: stands at {len(self.stands)} of {count(len(self.asked), *_ASKED)}"]
+        for code, number in sorted(Counter(self.why.values()).items()):
+            not_listed = code == _NOT_A_PEER
+            words.append(count(number, *_UNLISTED) if not_listed else f"{number} did not take it: {code}")
+        return "; ".join(words)
 
 
 def after_share(
     home: Home, db: sqlite3.Connection, report: ShareReport, *, now: datetime, random: Random
 ) -> Told | None:
-    """Push the file that was just shared; None where there is no peer that lacks it."""
+    """Push the file that was just shared; None where no peer lacks it, and where it lies at private places alone."""
     # Where it was just put it need not be pushed.
-    there = {result.target for result in report.results if result.ok}
-    peers = [peer for peer in known_peers(db, now) if peer.url not in there]
-    if not peers or not is_installed():
+    there, own = {result.target for result in report.results if result.ok}, home.signing_key().public.hex
+    peers = [peer for peer in known_peers(db, now) if peer.url not in there and peer.key != own]
+    if not peers or places.OWN in places.private_sources(db):
         return None
+    # Where it has no target, whoever shared it has to know what becomes of it.
+    later = None if report.results else _LATER
+    if not is_installed():
+        return None if later is None else Told(None, warnings=(f"{later}: pip install 'remem[gossip]'",))
     ordered = [one.url for one in in_turn([peer.standing for peer in peers], now, random)]
     if not ordered:
-        return None
+        return None if later is None else Told(None, (f"no peer may be asked now: {later}",))
     pushed = push(home, {peer.url: peer for peer in peers}, ordered, report.data)
-    return Told(pushed, (f"pushed: stands at {len(pushed.stands)} of {len(pushed.asked)} peers that were asked",))
+    return Told(pushed, (pushed.words,))
 
 
 def push(home: Home, peers: Mapping[str, Peer], order: Collection[str], data: bytes) -> Pushed:
@@ -77,25 +103,37 @@ def push(home: Home, peers: Mapping[str, Peer], order: Collection[str], data: by
     from remem_gossip.parts import NO_ID, Whole
 
     request = Request(wire.OFFER, wire.write_part(Whole(NO_ID, data)), wire.VERDICTS_BYTES)
-    opened = _dialling(home)
-    end = time.monotonic() + SECONDS
+    time = Span(SECONDS)
+    opened = _dialling(home, time)
     stands: list[str] = []
-    asked: list[str] = []
+    why: dict[str, str] = {}
     for url in order:
-        if len(stands) == COPIES or time.monotonic() > end:
+        if len(stands) == COPIES or not time.has_room_for(PATIENCE.whole):
             break
-        asked.append(url)
-        with suppress(GossipError), closing(opened(peers[url])) as dial:
-            answer = ask(dial, request)
-            if answer.is_good and wire.read_verdicts(answer.body, 1)[0].outcome.stands:
-                stands.append(url)
-    return Pushed(tuple(stands), tuple(asked))
+        try:
+            with closing(opened(peers[url])) as dial:
+                code = _refusal(ask(dial, request))
+        except GossipError as error:
+            code = error.code
+        if code is None:
+            stands.append(url)
+        else:
+            why[url] = code
+    return Pushed(tuple(stands), tuple(url for url in order if url in why or url in stands), why)
 
 
-def _dialling(home: Home) -> Callable[[Peer], Dial]:
-    from remem.commons.waiting import Patience
+def _refusal(answer: Answer) -> str | None:
+    """Return the code of why the file does not stand; None where it does."""
+    from remem_gossip import wire
+
+    if not answer.is_good:
+        return answer.code or f"http_{answer.status}"
+    verdict = wire.read_verdicts(answer.body, 1)[0]
+    return None if verdict.outcome.stands else verdict.code or verdict.outcome.value
+
+
+def _dialling(home: Home, time: Span) -> Callable[[Peer], Dial]:
     from remem_gossip.night import dial_peer
 
     key, config = home.signing_key(), home.config()
-    patience = Patience(connect=_CONNECT_SECONDS, read=_ANSWER_SECONDS, whole=_ANSWER_SECONDS)
-    return lambda peer: dial_peer(peer, key, config.target(peer.url).token, patience)
+    return lambda peer: dial_peer(peer, key, config.target(peer.url).token, time, PATIENCE)

@@ -35,8 +35,7 @@ def after_sleep(home: Home, db: sqlite3.Connection, *, now: datetime, random: Ra
     from remem_gossip.night import gossip
 
     with showing("gossiping") as bar:
-        told = None if bar is None else lambda _peer, done, total: bar(done, total)
-        report = gossip(home, db, now=now, random=random, progress=told)
+        report = gossip(home, db, now=now, random=random, progress=bar)
     return Told(report, tuple(night_words(report)), tuple(f"{one.code}: {one.text}" for one in report.notices))
 
 

@@ -4,7 +4,7 @@
    held, that was refused or superseded before, or that is older than what stands, goes no further.
 2. What goes on is charged to whoever sent it. A file that goes beyond an allowance is the last; of newcomers, none is
    taken beyond it, and updates still are. What is not taken now is deferred, and may come again another night. A proof
-   about a key that never came here is a newcomer too: keys are free, and so are two seals of one.
+   about a key that never came here is a newcomer too, kept or not: keys are free, and so are two seals of one.
 3. The file is then accepted as if it had been put here by a stranger; only that decides.
 4. What is not wanted is remembered by the item's id, which names those bytes and no others, and each such memory is
    charged as a check, so that nobody fills a ledger for nothing. A file that only the clock is against may come again.
@@ -27,7 +27,6 @@ from remem_gossip.parts import Verdict as Said
 
 OVER_BUDGET: Final = "over_budget"
 BLOCKED: Final = "blocked"
-EQUIVOCATION: Final = "equivocation"
 NOT_SEALED: Final = "gossip_unsealed"
 NO_PROOF: Final = "gossip_proof"
 REFUSED_BEFORE: Final = "refused_before"
@@ -87,8 +86,8 @@ class Shelf(Protocol):
         """Tell whether it is proven here that a key spoke twice."""
         ...
 
-    def take_proof(self, first: Seal, second: Seal) -> None:
-        """Keep two seals, both verified, that prove that their key spoke twice."""
+    def take_proof(self, first: Seal, second: Seal) -> str | None:
+        """Keep two seals, both verified, that prove that their key spoke twice; return why they can not be kept now."""
         ...
 
 
@@ -161,6 +160,8 @@ def _take_proof(shelf: Shelf, part: Proof, allowance: Allowance) -> Said:
     id_ = proof_item(key).id
     if shelf.has_proof(key):
         return Said(id_, Outcome.KNOWN)
+    if id_ in shelf.settled([id_]):
+        return Said(id_, Outcome.REFUSED, REFUSED_BEFORE)
     is_newcomer = shelf.standing(key) is None
     if not allowance.is_open or (is_newcomer and not allowance.origins):
         return Said(id_, Outcome.DEFERRED, OVER_BUDGET)
@@ -169,8 +170,11 @@ def _take_proof(shelf: Shelf, part: Proof, allowance: Allowance) -> Said:
     if first is None or second is None or not _proves(first, second):
         return Said(NO_ID, Outcome.REFUSED, NO_PROOF)
     allowance.charge(origins=int(is_newcomer))
-    shelf.take_proof(first, second)
-    return Said(id_, Outcome.NEW)
+    code = shelf.take_proof(first, second)
+    if code is None:
+        return Said(id_, Outcome.NEW)
+    shelf.settle(id_, code)
+    return Said(id_, Outcome.DEFERRED, code)
 
 
 def _named(line: bytes) -> tuple[str, int] | None:

@@ -19,6 +19,9 @@ PACKAGES: Final = (
 )
 # fmt: on
 
+# As `remem.cli.run` ends, which is not loaded then.
+_STOPPED: Final = 130
+
 
 def main() -> None:
     """Run the command, if what it stands on is installed."""
@@ -29,7 +32,11 @@ def main() -> None:
         )
     # What is loaded stays: the collector of garbage would look through all of it, over and over.
     gc.disable()
-    from remem_server.commands import main as command
+    try:
+        from remem_server.commands import main as command
+    except KeyboardInterrupt:
+        sys.stderr.write("remem-server: error: stopped\n")
+        sys.exit(_STOPPED)
 
     gc.freeze()
     gc.enable()

@@ -199,7 +199,7 @@ class Stats(Answer):
     unlisted: int = Field(description="Of how many more something is said, while no publication stands.")
     principals: int = Field(description="How many parties answer for the keys that are admitted.")
     tokens: dict[str, int] = Field(description="How many tokens there are, by what they are good for.")
-    equivocations: int = Field(description="How often an owner sealed two files with one number.")
+    equivocations: int = Field(description="Of how many keys the owner sealed two files with one number.")
     acts: int = Field(description="How many acts of the operator the journal has.")
     operator_file_percent: int = Field(description="How full the fullest file of an operator is, by bytes or records.")
     database_bytes: int = Field(description="What the database takes.")

@@ -19,6 +19,8 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from remem.protocol import ProtocolError, PublicKey
 from remem.protocol.errors import show
+from remem_gossip.addresses import Allowed, read_url
+from remem_gossip.failures import PeerFailed
 from remem_server.postgres_url import conninfo_of
 
 # REME on a telephone's keypad.
@@ -26,6 +28,8 @@ DEFAULT_PORT: Final = 7363
 
 # As many as the database counts of one thing.
 _COUNT_MOST: Final = 10**9
+
+_ANYWHERE: Final = Allowed(http=True, private=True)
 
 Clock = Callable[[], datetime]
 
@@ -61,8 +65,8 @@ class Settings(BaseSettings):
         new_keys_per_address: how many of them from one address.
         verify_threads: how many files are verified at once.
         verify_queue: how many more may wait for that; the others are told to come later.
-        names: the names that others reach this commons by, each with its port where that is not the scheme's own: what
-            a peer signed for another is not for this commons.
+        names: the names that others reach this commons by, with commas between, each with its port where that is not
+            the scheme's own: what a peer signed for another is not for this commons.
         gossip_minutes: how often this commons asks some of its peers, about; 0 for never.
         gossip_megabytes: how much one peer may send in a night; all that are no peers together a twelfth of it.
         gossip_newcomers: how many keys of them may be new here; for those that are no peers a twelfth again.
@@ -96,10 +100,16 @@ class Settings(BaseSettings):
     gossip_megabytes: int = Field(default=4_000, ge=1, le=_COUNT_MOST)
     gossip_newcomers: int = Field(default=12_000, ge=0, le=_COUNT_MOST)
 
-    @field_validator("operators", "proxies", "names", mode="before")
+    @field_validator("operators", "proxies", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(value.replace(",", " ").split()) if isinstance(value, str) else value
+
+    @field_validator("names", mode="before")
+    @classmethod
+    def _split_at_commas(cls, value: object) -> object:
+        # A space is most often a dot that was missed, and half a name is a name too.
+        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
     @field_validator("operators")
     @classmethod
@@ -113,7 +123,7 @@ class Settings(BaseSettings):
     @classmethod
     def _are_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for name in value:
-            if "/" in name or not name.isprintable():
+            if not _is_name(name):
                 raise ValueError(f"expected a name like commons.example or commons.example:7363, got {show(name)}")
         return tuple(name.lower() for name in value)
 
@@ -141,3 +151,11 @@ class Settings(BaseSettings):
         if self.replica_url is not None and self.database_url is None:
             raise ValueError("expected REMEM_DATABASE_URL beside REMEM_REPLICA_URL, got the replica alone")
         return self
+
+
+def _is_name(name: str) -> bool:
+    """Tell whether peers may ask for a host by this name: what they ask for is in ASCII, and has no path."""
+    try:
+        return name.isascii() and "/" not in name and read_url(f"https://{name}", _ANYWHERE).path == ""
+    except PeerFailed:
+        return False

@@ -99,10 +99,10 @@ def flooded(node: Weighed, flood: Sequence[bytes], budget: Budget) -> Night:
     for number in range(FOLLOWED):
         honest.put(said(number, 1))
     peer = Peer(node, budget)
-    run(Exchange(hostile, node.name, Allowance(COMMONS_BUDGET), hostile.random), peer, "hostile")
-    run(Exchange(node, "hostile", peer.allowance("hostile"), node.random), Peer(hostile, budget), node.name)
+    run(Exchange(hostile, node.name, Allowance(COMMONS_BUDGET), hostile.random, now=NOW), peer, "hostile")
+    run(Exchange(node, "hostile", peer.allowance("hostile"), node.random, now=NOW), Peer(hostile, budget), node.name)
     spent, newcomers, stored = peer.allowance("hostile").spent, len(node.files) - FOLLOWED, node.size - before
-    run(Exchange(node, "honest", peer.allowance("honest"), node.random), Peer(honest, budget), node.name)
+    run(Exchange(node, "honest", peer.allowance("honest"), node.random, now=NOW), Peer(honest, budget), node.name)
     updated = sum(node.files[key(number).public.hex].data == said(number, 1) for number in range(FOLLOWED))
     return Night(updated, stored, newcomers, spent, node.seconds)
 

@@ -42,13 +42,20 @@ class Bound(NamedTuple):
         return f"at most {self.most:g}" if self.least is None else f"at least {self.least:g}"
 
 
-def medians(things: Mapping[str, Callable[[int], object]], *, repetitions: int, warm_up: int = 2) -> dict[str, float]:
+def medians(
+    things: Mapping[str, Callable[[int], object]],
+    *,
+    repetitions: int,
+    warm_up: int = 2,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, float]:
     """Time things in turns, and return the median seconds of each.
 
     Args:
         things: what to time; each is given the number of its repetition, from 0, the warm-up's included.
         repetitions: how often each is timed.
         warm_up: how often each runs before anything is timed.
+        clock: what they are timed by.
     """
     times: dict[str, list[float]] = {name: [] for name in things}
     gc.collect()
@@ -56,10 +63,10 @@ def medians(things: Mapping[str, Callable[[int], object]], *, repetitions: int, 
     try:
         for number in range(warm_up + repetitions):
             for name, thing in things.items():
-                started = time.perf_counter()
+                started = clock()
                 thing(number)
                 if number >= warm_up:
-                    times[name].append(time.perf_counter() - started)
+                    times[name].append(clock() - started)
     finally:
         gc.enable()
     return {name: median(taken) for name, taken in times.items()}

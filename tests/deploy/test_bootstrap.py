@@ -11,7 +11,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -130,19 +130,42 @@ class Project:
         return done.returncode == 0
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    root = tmp_path / "a project"
+def made_project(folder: Path) -> Project:
+    root = folder / "a project"
     (root / "deploy").mkdir(parents=True)
     shutil.copy(SCRIPT, root / "deploy")
     (root / "deploy" / "constraints.txt").write_text("")
     (root / "pyproject.toml").write_text(PYPROJECT)
     (root / "backend.py").write_text(BACKEND)
-    made = Project(root, tmp_path / "home", tmp_path / "bin dir" / "python")
-    for folder in (made.home, tmp_path / "tmp", made.base.parent):
-        folder.mkdir()
+    made = Project(root, folder / "home", folder / "bin dir" / "python")
+    for one in (made.home, folder / "tmp", made.base.parent):
+        one.mkdir()
     made.simulate(WITHOUT_ENSUREPIP)
     return made
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return made_project(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def installed_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Path]:
+    """Install a project, which takes a second, and return it and a copy of all that there is then."""
+    folder = tmp_path_factory.mktemp("installed")
+    made = made_project(folder / "here")
+    assert made.run("dev").returncode == 0
+    shutil.copytree(folder / "here", folder / "kept", symlinks=True)
+    return made, folder / "kept"
+
+
+@pytest.fixture
+def installed(installed_once: tuple[Project, Path]) -> Iterator[Project]:
+    """Return a project that is installed with the extra `dev`; what a test does to it is undone."""
+    made, kept = installed_once
+    yield made
+    shutil.rmtree(kept.with_name("here"))
+    shutil.copytree(kept, kept.with_name("here"), symlinks=True)
 
 
 @pytest.fixture(scope="module")
@@ -192,12 +215,11 @@ def test_a_python_with_neither_ensurepip_nor_pip_is_told_the_one_package_that_he
     assert not project.venv.exists()
 
 
-def test_an_unchanged_project_runs_nothing_at_all(project: Project) -> None:
-    project.run("dev")
-    before = project.calls
-    done = project.run("dev")
+def test_an_unchanged_project_runs_nothing_at_all(installed: Project) -> None:
+    before = installed.calls
+    done = installed.run("dev")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert project.calls == before
+    assert installed.calls == before
 
 
 def test_an_extra_that_another_one_brought_is_not_installed_again(project: Project) -> None:
@@ -209,17 +231,16 @@ def test_an_extra_that_another_one_brought_is_not_installed_again(project: Proje
 
 
 @pytest.mark.parametrize("file", ["pyproject.toml", "deploy/constraints.txt"])
-def test_a_changed_input_installs_again_into_the_same_folder(project: Project, file: str) -> None:
-    project.run("server")
-    before = project.stamp
-    (project.venv / "kept").touch()
-    with (project.root / file).open("a", encoding="utf-8") as content:
+def test_a_changed_input_installs_again_into_the_same_folder(installed: Project, file: str) -> None:
+    before = installed.stamp
+    (installed.venv / "kept").touch()
+    with (installed.root / file).open("a", encoding="utf-8") as content:
         content.write("# changed\n")
-    done = project.run("dev")
+    done = installed.run("server")
     assert done.returncode == 0, done.stderr
-    assert (project.venv / "kept").exists()
-    assert project.stamp == {**before, "inputs": project.stamp["inputs"], "extras": ["dev", "server"]}
-    assert project.stamp["inputs"] != before["inputs"]
+    assert (installed.venv / "kept").exists()
+    assert installed.stamp == {**before, "inputs": installed.stamp["inputs"], "extras": ["dev", "server"]}
+    assert installed.stamp["inputs"] != before["inputs"]
 
 
 @pytest.mark.parametrize(
@@ -230,19 +251,17 @@ def test_a_changed_input_installs_again_into_the_same_folder(project: Project, f
         pytest.param(lambda venv: (venv / "bin" / "python").unlink(), id="its interpreter is gone"),
     ],
 )
-def test_a_folder_that_is_not_whole_is_made_anew(project: Project, spoil: Callable[[Path], object]) -> None:
-    project.run("dev")
-    (project.venv / "left over").touch()
-    spoil(project.venv)
-    done = project.run("dev")
+def test_a_folder_that_is_not_whole_is_made_anew(installed: Project, spoil: Callable[[Path], object]) -> None:
+    (installed.venv / "left over").touch()
+    spoil(installed.venv)
+    done = installed.run("dev")
     assert done.returncode == 0, done.stderr
-    assert not (project.venv / "left over").exists()
-    assert project.has_the_package()
+    assert not (installed.venv / "left over").exists()
+    assert installed.has_the_package()
 
 
-def test_a_repository_that_moved_gets_a_new_environment(project: Project) -> None:
-    project.run("dev")
-    moved = Project(project.root.rename(project.root.with_name("moved")), project.home, project.base)
+def test_a_repository_that_moved_gets_a_new_environment(installed: Project) -> None:
+    moved = Project(installed.root.rename(installed.root.with_name("moved")), installed.home, installed.base)
     (moved.venv / "left over").touch()
     assert moved.run("dev").returncode == 0
     assert not (moved.venv / "left over").exists()
@@ -266,17 +285,16 @@ def test_two_at_once_install_once(project: Project) -> None:
     assert project.has_the_package()
 
 
-def test_without_a_network_one_line_says_so_and_the_earlier_environment_stays(project: Project) -> None:
-    project.run("dev")
-    before = project.stamp
-    (project.root / "backend.py").write_text(BACKEND.replace("REQUIRES = []", 'REQUIRES = ["remem-nowhere"]'))
-    (project.root / "pyproject.toml").write_text(PYPROJECT + "# changed\n")
-    done = project.run("dev", PIP_NO_INDEX="0", PIP_INDEX_URL="https://127.0.0.1:9/", PIP_RETRIES="1")
+def test_without_a_network_one_line_says_so_and_the_earlier_environment_stays(installed: Project) -> None:
+    before = installed.stamp
+    (installed.root / "backend.py").write_text(BACKEND.replace("REQUIRES = []", 'REQUIRES = ["remem-nowhere"]'))
+    (installed.root / "pyproject.toml").write_text(PYPROJECT + "# changed\n")
+    done = installed.run("dev", PIP_NO_INDEX="0", PIP_INDEX_URL="https://127.0.0.1:9/", PIP_RETRIES="1")
     assert done.returncode == 1
     _, error, hint = done.stderr.splitlines()
     assert error.startswith("remem: error: cannot install remem[dev]: the package index is out of reach")
     assert hint == "remem: hint: all of pip's words: .venv/bootstrap.log"
-    assert project.stamp == before
+    assert installed.stamp == before
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ from remem.protocol import (
 )
 from remem.protocol.times import parse_time, unix_seconds
 from remem_gossip import memory_node, taking, wire
+from remem_gossip.night import MEMORY_BUDGET
 from remem_gossip.reconcile import BadFrame
 from remem_gossip.signatures import WINDOW_SECONDS
 
@@ -140,6 +141,9 @@ def test_an_example_has_the_verdict_of_its_vector(row: list[str]) -> None:
             assert f"`{expect['accept']['verdict']}`" in row[2]
         case "state":
             assert expect["accept"]["state"] == code(row[1])
+        case "item":
+            time, id_ = (None if cell == "none" else code(cell) for cell in row[1:3])
+            assert expect["accept"] == {"time": time and int(time.replace(",", "")), "id": id_}
         case "seal":
             assert [int(number.replace(",", "")) for number in row[0].split() if number != "none"] == given["found"]
             assert expect["accept"] == {"seal": int(row[1].replace(",", "")), "at": code(row[2])}
@@ -221,6 +225,12 @@ def test_the_numbers_are_those_of_the_rules() -> None:
     assert {name: value for name, value in written.items() if name not in of_nodes} == made
     numbers = {**vars(wire), "WINDOW_SECONDS": WINDOW_SECONDS}
     assert of_nodes == {name: spell(numbers[name]) for name in of_nodes}
+
+
+def test_what_a_memory_takes_of_a_peer_in_a_night_is_what_the_package_takes() -> None:
+    most = MEMORY_BUDGET
+    written = f"a memory takes {most.bytes:,} bytes, {most.checks:,} signatures and {most.origins:,} new keys"
+    assert written in " ".join(DOCUMENT.split())
 
 
 def spell(value: int | timedelta) -> str:

@@ -1,8 +1,8 @@
 """Every vector gets its verdict from a second implementation, written from PROTOCOL.md alone.
 
-It is the modules beside this one: `lines`, `ed25519`, `files` and `readings`, made to be read beside the document,
-section by section, and not to be fast. They import nothing of the project and nothing beyond the standard library, and
-this module nothing of the project, which shows that the document is sufficient.
+It is the modules beside this one: `lines`, `ed25519`, `files`, `readings` and `gossip`, made to be read beside the
+document, section by section, and not to be fast. They import nothing of the project and nothing beyond the standard
+library, and this module nothing of the project, which shows that the document is sufficient.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from nacl.signing import SigningKey
 
-from independent import ed25519, files, readings
+from independent import ed25519, files, gossip, readings
 from independent.lines import RefusedError, parse_line
 
 if TYPE_CHECKING:
@@ -162,6 +162,30 @@ def seal(vector: JsonObject) -> JsonObject:
     return {"seal": number, "at": at.isoformat().replace("+00:00", "Z")}
 
 
+def item(vector: JsonObject) -> JsonObject:
+    """The item of a file or of a proof, by section 16."""
+    if "proof" in vector:
+        seals = [files.accept_line(one.encode()) for one in vector["proof"]]
+        return {"time": 0, "id": gossip.proof_id(seals[0].key)}
+    time, name = gossip.item_of_file(given(vector, "file")) or (None, None)
+    return {"time": time, "id": name}
+
+
+def body(vector: JsonObject) -> JsonObject:
+    """What passes in an exchange, by section 16."""
+    data = given(vector, "body")
+    match vector["form"]:
+        case "question":
+            return gossip.read_question(data)
+        case "answer":
+            return {"parts": gossip.read_answer(data)}
+        case "offer":
+            return {"parts": gossip.read_offer(data)}
+        case "heads":
+            return {"heads": gossip.read_heads(data)}
+    return {"verdicts": gossip.read_verdicts(data, vector["offered"])}
+
+
 READERS: dict[str, Callable[[JsonObject], JsonObject]] = {
     "line": line,
     "signature": record,
@@ -174,6 +198,8 @@ READERS: dict[str, Callable[[JsonObject], JsonObject]] = {
     "state": state,
     "event": event,
     "seal": seal,
+    "item": item,
+    "body": body,
 }
 
 

@@ -21,9 +21,11 @@ from remem_gossip.dial import SMALL_ANSWER, Dial, Reply
 from remem_gossip.failures import PeerFailed
 from remem_gossip.network import Resolve
 from remem_gossip.signatures import verify
+from remem_gossip.spans import Span
 from remem_testkit.echoes import Secure, echoing, secured
 from remem_testkit.files import NOW, key
 from remem_testkit.liars import Liar, answer, lying
+from remem_testkit.ticks import Ticks
 
 NEAR = Allowed(http=True, private=True)
 PATIENT = Patience(connect=20, read=20, whole=60)
@@ -39,6 +41,7 @@ def dial(
     resolve: Resolve | None = None,
     certificates: ssl.SSLContext | None = None,
     token: str | None = None,
+    time: Span | None = None,
 ) -> Dial:
     return Dial(
         read_url(url, Allowed(http=True, private=True)),
@@ -49,6 +52,7 @@ def dial(
         resolve=resolve,
         certificates=certificates,
         token=token,
+        time=time,
     )
 
 
@@ -258,6 +262,40 @@ def test_a_body_that_trickles_in_is_given_up_as_a_whole(liar: Liar) -> None:
         ask(liar.url, patience=SHORT)
 
 
+def test_all_that_is_asked_of_a_peer_ends_together_in_the_midst_of_an_answer_too(liar: Liar) -> None:
+    ticks = Ticks()
+
+    def trickling(_head: str) -> Iterator[bytes]:
+        yield b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"
+        for _second in range(10):
+            ticks.advance(30)
+            yield b"x"
+
+    liar.say("/quick", b"so")
+    liar.answers[PATH] = trickling  # type: ignore[assignment] # its pieces, made when they are asked for
+    patience = Patience(connect=20, read=20, whole=1_000)
+    with closing(dial(liar.url, patience=patience, time=Span(200, clock=ticks))) as peer:
+        assert peer.ask("GET", "/quick", most=10).body == b"so"
+        with pytest.raises(failures.TooSlow, match="within 200 seconds"):
+            peer.ask("POST", PATH, b"{}", most=MOST)
+        with pytest.raises(failures.TooSlow, match="within 200 seconds"):
+            peer.ask("GET", "/quick", most=10)
+    assert liar.paths == ["/quick", PATH]
+
+
+@pytest.mark.parametrize(
+    ("patience", "seconds", "words"),
+    [
+        pytest.param(HASTY, 60, r"expected the next step within 0.3 seconds, got none", id="a step"),
+        pytest.param(SHORT, 60, r"expected a whole answer within 0.6 seconds, got none", id="an answer"),
+        pytest.param(SHORT, 0.4, r"expected all that was asked to be answered within 0.4 seconds, got less", id="all"),
+    ],
+)
+def test_what_took_too_long_is_said_with_how_long_it_may_take(patience: Patience, seconds: float, words: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(failures.TooSlow, match=words):
+        ask(f"http://127.0.0.1:{silent.getsockname()[1]}", patience=patience, time=Span(seconds))
+
+
 def test_a_peer_that_reads_nothing_is_given_up() -> None:
     with socket.create_server(("127.0.0.1", 0)) as deaf, pytest.raises(failures.TooSlow):
         ask(f"http://127.0.0.1:{deaf.getsockname()[1]}", body=b"x" * 32_000_000, patience=HASTY)
@@ -367,6 +405,7 @@ def test_what_is_no_answer_is_a_failure(liar: Liar, said: bytes) -> None:
     with pytest.raises(failures.NoAnswer) as caught:
         ask(liar.url)
     assert caught.value.code == "peer_answer"
+    assert "got expected" not in str(caught.value)
 
 
 def test_after_a_failure_the_peer_can_be_asked_again(liar: Liar) -> None:

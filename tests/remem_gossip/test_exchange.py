@@ -10,15 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from remem.protocol.items import Item
 from remem_gossip import wire
 from remem_gossip.budget import Allowance, Budget
 from remem_gossip.errors import GossipError
-from remem_gossip.exchange import Answer, Exchange, Request
-from remem_gossip.parts import Part, Whole
+from remem_gossip.exchange import Answer, Exchange, Report, Request
+from remem_gossip.parts import Blocked, Head, Part, Whole
+from remem_gossip.reconcile import REACH as REACH_OF_ALL
+from remem_gossip.reconcile import Reach, Reconciler, Vector
+from remem_gossip.reconcile.negentropy import FRAME_LEAST
+from remem_gossip.taking import claim_of
 from remem_testkit.files import NOW, file, key, lesson, sentence
 from remem_testkit.nodes import PLENTY, MapNode, Peer, meet
 
 SECOND = timedelta(seconds=1)
+DAY = timedelta(days=1)
 
 
 def said(number: int, version: int = 0, texts: tuple[int, ...] = (0,)) -> bytes:
@@ -166,7 +172,7 @@ def test_a_key_that_is_blocked_here_does_not_come_back() -> None:
 
 
 def test_a_refusal_ends_the_exchange_with_its_code() -> None:
-    steps = Exchange(node_of(said(1)), "peer", Allowance(PLENTY), Random(0)).steps()
+    steps = Exchange(node_of(said(1)), "peer", Allowance(PLENTY), Random(0), now=NOW).steps()
     next(steps)
     with pytest.raises(GossipError, match="429 too_many_requests"):
         steps.send(Answer(429, b"", "too_many_requests"))
@@ -179,8 +185,115 @@ def test_two_equal_sides_need_one_trip_and_a_few_bytes() -> None:
     assert report.sent + report.received <= 400
 
 
-def _run(node: MapNode, peer: Peer, seen: list[Request]) -> None:
-    steps = Exchange(node, "peer", Allowance(PLENTY), Random(0)).steps()
+# --- far more than one exchange takes ---
+
+FEW = Budget(bytes=1 << 30, checks=1 << 30, origins=5)
+REACH = Reach(rounds=12, differences=100)
+
+
+class Terse(Peer):
+    """A peer that says little at a time, so that a few hundred items are more than one exchange finds."""
+
+    def answer(self, request: Request, source: str = "caller") -> Answer:
+        if request.path != wire.RECONCILE:
+            return super().answer(request, source)
+        with self.node.items() as items:
+            return Answer(200, Reconciler(items, FRAME_LEAST).answer(request.body))
+
+
+def of_day(number: int, *, days_ago: float, texts: tuple[int, ...] = (0,)) -> bytes:
+    return file(key(number), [lesson(sentence(text)) for text in texts], at=NOW - days_ago * DAY)
+
+
+@pytest.fixture(scope="module")
+def old_files() -> list[bytes]:
+    return [of_day(number, days_ago=300 - number / 2) for number in range(600)]
+
+
+def test_a_node_that_holds_few_of_very_many_gets_the_update_of_a_known_key_the_same_night(
+    old_files: list[bytes],
+) -> None:
+    left, right = node_of(*old_files[::100]), node_of(*old_files)
+    right.put(of_day(200, days_ago=0.1, texts=(0, 1)))
+    seen: list[Request] = []
+    report = _run(left, Terse(right), seen, Allowance(FEW), REACH)
+    assert left.files[key(200).public.hex].data == right.files[key(200).public.hex].data
+    assert report.taken == {"newer": 1, "new": 5}
+    assert report.rounds <= REACH.rounds
+    asked = next(wire.read_fetch(one.body) for one in seen if one.path == wire.FETCH)
+    newest = {one.id for one in right.heads(asked.ids[:10])}
+    assert asked.heads
+    assert claim_id(of_day(200, days_ago=0.1, texts=(0, 1))) in newest, "the newest are asked for first"
+
+
+def test_what_very_many_have_goes_to_few_from_the_newest_on(old_files: list[bytes]) -> None:
+    left, right = node_of(*old_files), node_of(*old_files[::100])
+    left.put(of_day(200, days_ago=0.1, texts=(0, 1)))
+    _run(left, Terse(right), [], Allowance(FEW), REACH)
+    assert right.files[key(200).public.hex].data == left.files[key(200).public.hex].data
+
+
+def test_night_by_night_two_sides_that_have_little_in_common_end_with_one_map(old_files: list[bytes]) -> None:
+    left, right = node_of(*old_files[:350:2]), node_of(*old_files[1::2])
+    budget = Budget(bytes=1 << 30, checks=1 << 30, origins=60)
+    for night in range(40):
+        _run(left, Terse(right, budget), [], Allowance(budget), REACH, seed=night)
+        if left.map() == right.map():
+            break
+    assert left.map() == right.map()
+    assert len(left.files) == 175 + 300
+
+
+def test_heads_take_half_of_an_allowance_and_leave_the_rest_to_files() -> None:
+    left, crowd = node_of(said(1)), _Crowd(20_000)
+    allowance = Allowance(Budget(bytes=4 << 20, checks=1 << 30, origins=100))
+    seen: list[Request] = []
+    report = _run(left, crowd, seen, allowance)
+    asked = [wire.read_fetch(one.body) for one in seen if one.path == wire.FETCH]
+    assert [one.heads for one in asked] == [True, True, True, False]
+    assert report.waiting == report.lacked - 3 * wire.FETCH_IDS
+    assert report.skipped == 3 * wire.FETCH_IDS - 100
+    assert allowance.bytes_left > 1 << 20
+
+
+def test_what_has_no_head_takes_half_of_an_allowance() -> None:
+    left, crowd = node_of(said(1)), _Crowd(20_000, is_headless=True)
+    allowance = Allowance(Budget(bytes=6 << 20, checks=1 << 30, origins=100))
+    report = _run(left, crowd, [], allowance)
+    assert report.waiting > 5_000
+    assert allowance.bytes_left > 2 << 20
+
+
+def test_of_what_is_neither_all_nor_newest_a_sample_is_looked_at() -> None:
+    left, crowd = node_of(said(1)), _Crowd(40_000)
+    allowance = Allowance(Budget(bytes=1 << 30, checks=1 << 30, origins=100))
+    samples = []
+    for night in range(2):
+        seen: list[Request] = []
+        report = _run(left, crowd, seen, allowance, Reach(rounds=16, differences=40_000), seed=night)
+        asked = [wire.read_fetch(one.body) for one in seen if one.path == wire.FETCH]
+        samples.append({one for some in asked if some.heads for one in some.ids})
+        assert report.waiting == report.lacked - len(samples[-1])
+    assert {len(sample) for sample in samples} == {4 * wire.FETCH_IDS}
+    assert len(samples[0] | samples[1]) > 5 * wire.FETCH_IDS
+
+
+def claim_id(data: bytes) -> bytes:
+    claim = claim_of(data)
+    assert claim is not None
+    return claim.id
+
+
+def _run(
+    node: MapNode,
+    peer: Peer,
+    seen: list[Request],
+    allowance: Allowance | None = None,
+    reach: Reach = REACH_OF_ALL,
+    seed: int = 0,
+) -> Report:
+    exchange = Exchange(node, "peer", allowance or Allowance(PLENTY), Random(seed), now=NOW, reach=reach)
+    steps = exchange.steps()
     try:
         request = next(steps)
         while True:
@@ -188,6 +301,33 @@ def _run(node: MapNode, peer: Peer, seen: list[Request]) -> None:
             request = steps.send(peer.answer(request))
     except StopIteration:
         pass
+    return exchange.report
+
+
+class _Crowd(Peer):
+    """One that says that it has very many items, and of each that it is blocked there.
+
+    Args:
+        count: how many.
+        is_headless: whether it gives no heads of them.
+    """
+
+    def __init__(self, count: int, *, is_headless: bool = False) -> None:
+        super().__init__(MapNode("crowd"))
+        self._is_headless = is_headless
+        random = Random(1)
+        self._items = Vector(Item(1_700_000_000 + number, random.randbytes(32)) for number in range(count))
+
+    def answer(self, request: Request, source: str = "caller") -> Answer:
+        if request.path == wire.RECONCILE:
+            return Answer(200, Reconciler(self._items, wire.FRAME_BYTES).answer(request.body))
+        if request.path == wire.OFFER:
+            return super().answer(request, source)
+        asked = wire.read_fetch(request.body)
+        if asked.heads:
+            heads = [] if self._is_headless else [Head(one, one.hex(), 1, 500) for one in asked.ids]
+            return Answer(200, b"".join(map(wire.write_head, heads)))
+        return Answer(200, b"".join(wire.write_part(Blocked(one, "spam" * 40)) for one in asked.ids))
 
 
 class _Liar(MapNode):

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from remem.commons.waiting import Patience
+from remem.memory import places
 from remem.memory.home import Home
-from remem_gossip import lan, push
+from remem_gossip import dial, discovery, lan, push
 from remem_testkit.command import Remem
 from remem_testkit.files import file, key, lesson, sentence
 from remem_testkit.nodes import MapNode, Peer
 from remem_testkit.served import Served, served
+from remem_testkit.server import serve
 
 CONFLICT = "Exit code 125\ndocker: Error response from daemon: Conflict. The container name is already in use."
 FREE = ("--allow-http", "--allow-private")
@@ -33,11 +38,29 @@ def node() -> MapNode:
 
 
 @pytest.fixture
-def there(node: MapNode) -> Iterator[Served]:
+def peer(node: MapNode) -> Peer:
+    """Return what answers for it."""
+    return Peer(node)
+
+
+@pytest.fixture
+def there(peer: Peer) -> Iterator[Served]:
     """Let it answer on loopback."""
-    with served(Peer(node)) as known:
+    with served(peer) as known:
         known.key = key(77).public.hex
         yield known
+
+
+@pytest.fixture(autouse=True)
+def loopback_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no name and no address lead beyond this machine: whoever is added is asked who it is."""
+
+    def resolve(host: str, _port: int) -> Sequence[str]:
+        if host != "127.0.0.1":
+            raise OSError("nothing leads there in a test")
+        return [host]
+
+    monkeypatch.setattr(dial, "resolve_name", resolve)
 
 
 def nobody() -> str:
@@ -58,20 +81,115 @@ def learn(remem: Remem) -> None:
 
 def test_a_peer_is_added_listed_checked_and_removed(remem: Remem, there: Served) -> None:
     assert remem("peers", "list").out == "no peer is known yet\n"
+    said = f"{there.url}: key {there.key}, takes files of those it knows\n"
     ended = remem("peers", "add", f"{there.url}/", *FREE)
-    assert (ended.status, ended.out) == (0, f"{there.url} is a peer now\n")
-    assert remem("peers", "add", there.url, *FREE).out == f"{there.url} was a peer already\n"
+    assert (ended.status, ended.out, ended.err) == (0, f"{there.url} is a peer now\n{said}", "")
+    assert remem("peers", "add", there.url, *FREE).out == f"{there.url} was a peer already\n{said}"
     listed = remem("peers", "list").out.splitlines()
-    assert listed[0].split() == ["peer", "from", "answered", "kept", "failures", "next", "try"]
-    assert listed[1].split() == [there.url, "you", "never", "-", "0", "now"]
-    assert remem("peers", "check").out == f"{there.url}: key {there.key}, takes files by token\n"
-    there.key = key(78).public.hex
-    assert f"named {key(77).public.hex} before" in remem("peers", "check").err
+    assert listed[0].split() == ["peer", "from", "key", "answered", "kept", "failures", "next", "try"]
+    assert listed[1].split() == [there.url, "you", there.key[:16], "never", "-", "0", "now"]
+    assert remem("peers", "check").out == said
     ended = remem("peers", "remove", there.url)
     assert (ended.status, ended.out) == (0, f"{there.url} is no peer any more\n")
     ended = remem("peers", "remove", there.url)
     assert ended.status == 1
     assert "remem peers list" in ended.err
+
+
+@pytest.mark.parametrize("command", ["check", "add"])
+def test_a_peer_that_names_another_key_is_warned_of(remem: Remem, there: Served, command: str) -> None:
+    words = [command] if command == "check" else [command, there.url, *FREE]
+    remem("peers", "add", there.url, *FREE)
+    there.key = key(78).public.hex
+    ended = remem("peers", *words)
+    assert (ended.status, ended.err) == (
+        0,
+        f"remem: warning: {there.url} names key {there.key}, and named {key(77).public.hex} before\n",
+    )
+    ended = remem("peers", *words)
+    assert (ended.status, ended.err) == (0, "")
+
+
+def test_whoever_adds_this_memory_itself_is_told_and_it_is_not_asked(
+    remem: Remem, there: Served, node: MapNode
+) -> None:
+    there.key = remem("whoami", "--json").document["key"]
+    itself = "it is this memory itself, and an exchange with it moves nothing"
+    with served(Peer(node)) as again:
+        again.key = there.key
+        for one in (there, again):
+            ended = remem("peers", "add", one.url, *FREE)
+            assert (ended.status, ended.err) == (0, f"remem: warning: {one.url}: {itself}\n")
+        assert remem("peers", "check").err.count(itself) == 2
+        ended = remem("gossip")
+        assert (ended.status, "remem peers add" in ended.err) == (1, True)
+        assert (there.asked, again.asked) == ([], [])
+
+
+def test_a_good_check_ends_the_rest_of_a_peer(remem: Remem, there: Served) -> None:
+    remem("peers", "add", there.url, *FREE)
+    there.cut_at = 0
+    assert remem("gossip").status == 4
+    ended = remem("gossip")
+    assert ended.status == 4
+    assert ended.err.splitlines() == [
+        "remem: error: expected a peer that answered lately, got 1 peer that is left alone for a while",
+        "remem: hint: remem gossip URL asks it anyway",
+    ]
+    assert remem("peers", "check").status == 4
+    (peer,) = remem("peers", "list", "--json").document
+    assert peer["standing"]["failures"] == 1
+    there.cut_at = None
+    assert remem("peers", "check").status == 0
+    (peer,) = remem("peers", "list", "--json").document
+    assert (peer["standing"]["failures"], peer["standing"]["next_try"]) == (0, None)
+    assert remem("gossip").status == 0
+
+
+def test_a_peer_that_is_removed_and_pulled_from_keeps_what_is_known_of_it(
+    remem: Remem, there: Served, tmp_path: Path
+) -> None:
+    with serve(tmp_path / "data") as commons:
+        assert remem("pull", commons.url).status == 0
+        assert remem("peers", "add", commons.url, *FREE).status == 0
+        (before,) = remem("peers", "list", "--json").document
+        ended = remem("peers", "remove", commons.url)
+        assert ended.out == f"{commons.url} stays a peer for as long as this memory pulls from it\n"
+        (after,) = remem("peers", "list", "--json").document
+    assert before["key"] == commons.commons.key.public.hex
+    assert after == {**before, "source": "pull"}
+
+
+def test_a_private_peer_is_noted_as_one(remem: Remem, tmp_path: Path) -> None:
+    home = Home(Path(remem("whoami", "--json").document["home"]))
+    with serve(tmp_path / "data", private=True, open=False) as commons:
+        assert remem("peers", "add", commons.url, *FREE).status == 0
+    with closing(home.connect()) as db:
+        assert places.private_sources(db) == {commons.url}
+
+
+def test_a_peer_that_names_the_key_of_another_is_warned_of_and_not_known_by_it(
+    remem: Remem, there: Served, node: MapNode
+) -> None:
+    remem("peers", "add", there.url, *FREE)
+    with served(Peer(node)) as other:
+        other.key = there.key
+        ended = remem("peers", "add", other.url, *FREE)
+        assert ended.status == 0
+        assert f"warning: {other.url} names key {there.key}, which {there.url} named before" in ended.err
+        assert f"remem peers remove {there.url}" in ended.err
+        keys = {peer["url"]: peer["key"] for peer in remem("peers", "list", "--json").document}
+    assert keys == {there.url: there.key, other.url: None}
+
+
+def test_a_peer_that_does_not_answer_is_added_all_the_same_with_a_warning(remem: Remem) -> None:
+    silent = nobody()
+    ended = remem("peers", "add", silent, *FREE)
+    assert (ended.status, ended.out) == (0, f"{silent} is a peer now\n")
+    assert ended.err.startswith(f"remem: warning: it did not say who it is: {silent}: peer_unreachable: ")
+    assert "remem peers check" in ended.err
+    (peer,) = remem("peers", "list", "--json").document
+    assert (peer["url"], peer["key"], peer["standing"]["failures"]) == (silent, None, 0)
 
 
 @pytest.mark.parametrize(
@@ -227,7 +345,8 @@ def test_what_is_shared_goes_to_peers_at_once_and_that_is_one_line(
     remem("peers", "add", nobody(), *FREE)
     ended = remem("share", str(tmp_path / "commons"))
     assert ended.status == 0
-    assert ended.out.splitlines()[-1] == "pushed: stands at 1 of 2 peers that were asked"
+    (pushed,) = ended.out.splitlines()[2:]
+    assert pushed == "pushed: stands at 1 of 2 peers that were asked; 1 did not take it: peer_unreachable"
     own = remem("whoami", "--json").document["key"]
     assert own in node.files
     assert there.asked == ["/gossip/offer"]
@@ -240,8 +359,9 @@ def test_what_is_shared_goes_to_peers_at_once_and_that_is_one_line(
 def test_a_share_does_not_wait_for_peers_that_say_nothing(
     remem: Remem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(push, "SECONDS", 0.4)
-    monkeypatch.setattr(push, "_ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(discovery, "ASKING_PATIENCE", Patience(connect=0.05, read=0.05, whole=0.05))
+    monkeypatch.setattr(push, "PATIENCE", Patience(connect=0.2, read=0.2, whole=0.2))
+    monkeypatch.setattr(push, "SECONDS", 0.55)
     (tmp_path / "commons").mkdir()
     learn(remem)
     with ExitStack() as stack:
@@ -250,7 +370,8 @@ def test_a_share_does_not_wait_for_peers_that_say_nothing(
             remem("peers", "add", f"http://127.0.0.1:{silent.getsockname()[1]}", *FREE)
         ended = remem("share", str(tmp_path / "commons"))
     assert ended.status == 0
-    assert ended.out.splitlines()[-1] == "pushed: stands at 0 of 2 peers that were asked"
+    words = "pushed: stands at 0 of 2 peers that were asked; 2 did not take it: peer_timeout"
+    assert ended.out.splitlines()[-1] == words
 
 
 def test_a_withdrawal_goes_to_peers_at_once_too(remem: Remem, there: Served, node: MapNode, tmp_path: Path) -> None:
@@ -261,6 +382,75 @@ def test_a_withdrawal_goes_to_peers_at_once_too(remem: Remem, there: Served, nod
     assert remem("withdraw", str(tmp_path / "commons")).status == 0
     own = remem("whoami", "--json").document["key"]
     assert {record.type for record in node.files[own].records} == {"revoke"}
+
+
+def test_a_push_says_of_whom_it_did_not_take_why(remem: Remem, there: Served, peer: Peer, tmp_path: Path) -> None:
+    (tmp_path / "commons").mkdir()
+    learn(remem)
+    remem("peers", "add", there.url, *FREE)
+    peer.takes_offers = False
+    said = remem("share", str(tmp_path / "commons")).out.splitlines()[-1]
+    assert said == "pushed: stands at 0 of 1 peer that was asked; 1 takes files from its own peers alone"
+    document = remem("share", str(tmp_path / "commons"), "--json").document["added"]["gossip"]
+    assert document == {"stands": [], "asked": [there.url], "why": {there.url: "not_a_peer"}}
+
+
+def test_where_there_are_peers_and_no_target_what_is_shared_goes_to_them(
+    remem: Remem, there: Served, node: MapNode
+) -> None:
+    learn(remem)
+    for command in ("share", "withdraw"):
+        ended = remem(command)
+        assert (ended.status, "none is known" in ended.err) == (2, True)
+    remem("peers", "add", there.url, *FREE)
+    own = remem("whoami", "--json").document["key"]
+    assert remem("share", "--dry-run").status == 0
+    assert own not in node.files
+    ended = remem("share")
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out.splitlines()[1:] == ["pushed: stands at 1 of 1 peer that was asked"]
+    assert {record.type for record in node.files[own].records} == {"lesson"}
+    assert remem("withdraw").status == 0
+    assert {record.type for record in node.files[own].records} == {"revoke"}
+
+
+def test_what_has_no_target_and_no_peer_that_may_be_asked_goes_by_a_later_night(
+    remem: Remem, node: MapNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learn(remem)
+    silent = nobody()
+    remem("peers", "add", silent, *FREE)
+    ended = remem("share")
+    assert (ended.status, "1 did not take it: peer_unreachable" in ended.out) == (0, True)
+    remem("gossip")
+    later = "it goes to peers with a later remem sleep or remem gossip"
+    assert remem("share").out.splitlines()[1:] == [f"no peer may be asked now: {later}"]
+    with served(Peer(node)) as there:
+        remem("peers", "add", there.url, *FREE)
+        assert "1 of 1 that went stand there" in remem("sleep").out
+    assert remem("whoami", "--json").document["key"] in node.files
+    monkeypatch.setitem(sys.modules, "http_message_signatures", None)
+    ended = remem("share")
+    assert (ended.status, ended.err) == (0, f"remem: warning: {later}: pip install 'remem[gossip]'\n")
+
+
+def test_a_memory_that_only_pulls_from_a_commons_shares_nothing_without_being_told_where(
+    remem: Remem, tmp_path: Path
+) -> None:
+    with serve(tmp_path / "data") as commons:
+        assert remem("pull", commons.url).status == 0
+        assert [peer["source"] for peer in remem("peers", "list", "--json").document] == ["pull"]
+        assert remem("share").status == 2
+
+
+@pytest.mark.parametrize("command", ["share", "pull"])
+def test_a_node_that_is_no_commons_is_told_as_one(remem: Remem, there: Served, command: str) -> None:
+    ended = remem(command, there.url)
+    assert ended.status == 4
+    assert f"expected a commons at {there.url}, got a node that is no commons" in ended.err
+    assert f"remem peers add {there.url}" in ended.err
+    # It was no place to come back to.
+    assert remem(command).status == 2
 
 
 # --- without the extra ---
@@ -284,10 +474,35 @@ def test_without_the_extra_the_commands_are_there_and_say_what_brings_it(
 
 
 def test_the_command_starts_without_anything_of_the_network() -> None:
-    code = "import sys, remem.cli.main; print(*sys.modules)"
+    code = "import sys, remem.cli.app; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(run.stdout.split())
     assert "remem_gossip.commands" in loaded
     assert loaded.isdisjoint(
         {"httpcore", "ssl", "cryptography", "http_message_signatures", "zeroconf", "remem_gossip.dial"}
     )
+
+
+def test_help_says_how_long_a_sleep_may_take_and_one_way_what_is_named(remem: Remem) -> None:
+    assert "ten minutes at most" in " ".join(remem("sleep", "--help").out.split())
+    for words in (["gossip"], ["peers", "add"], ["peers", "remove"]):
+        usage = remem(*words, "--help").out.splitlines()[0]
+        assert "URL" in usage
+
+
+@pytest.mark.parametrize(
+    ("program", "module"), [("remem", "remem.cli.main"), ("remem-server", "remem_server.__main__")]
+)
+def test_an_interrupt_ends_a_command_while_it_is_loaded(tmp_path: Path, program: str, module: str) -> None:
+    # What is loaded is held up by a module that comes first and never ends.
+    (tmp_path / "typer.py").write_text("import sys, time\nprint('loading', flush=True)\ntime.sleep(60)\n")
+    environment = {"PYTHONPATH": str(tmp_path), "PATH": os.environ["PATH"]}
+    code = f"import {module} as start; start.main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as started:
+        assert started.stdout is not None
+        assert started.stdout.readline() == "loading\n"
+        started.send_signal(signal.SIGINT)
+        _out, err = started.communicate()
+    assert (started.returncode, err) == (130, f"{program}: error: stopped\n")

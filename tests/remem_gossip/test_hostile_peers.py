@@ -31,7 +31,7 @@ def node_of(*files: bytes) -> MapNode:
 
 
 def exchange_with(node: MapNode, peer: Hostile | Peer, allowance: Allowance | None = None) -> Exchange:
-    exchange = Exchange(node, peer.name, allowance or Allowance(PLENTY), node.random)
+    exchange = Exchange(node, peer.name, allowance or Allowance(PLENTY), node.random, now=node.clock())
     run(exchange, peer, node.name)
     return exchange
 
@@ -62,7 +62,7 @@ def test_a_peer_that_does_not_play_along_ends_the_exchange_with_our_own_error(ki
 
 def test_an_endless_reconciliation_is_left_behind_a_few_rounds() -> None:
     node = node_of(*(said(number) for number in range(100)))
-    exchange = Exchange(node, "liar", Allowance(PLENTY), node.random)
+    exchange = Exchange(node, "liar", Allowance(PLENTY), node.random, now=NOW)
     with pytest.raises(GossipError, match="something to learn"):
         run(exchange, Endless("liar", NOW, 1), "node")
     assert exchange.report.rounds <= 10

@@ -51,7 +51,7 @@ def opened(memory: Memory) -> Iterator[MemoryNode]:
 def meet(memory: Memory, peer: MapNode, *, budget: Budget = PLENTY, cut_after: int | None = None) -> Report:
     """Run one exchange of a memory with a node."""
     with opened(memory) as node:
-        exchange = Exchange(node, peer.name, Allowance(budget), Random(1))
+        exchange = Exchange(node, peer.name, Allowance(budget), Random(1), now=NOW)
         with suppress(CutOff):
             run(exchange, Peer(peer), memory.name, cut_after=cut_after)
         return exchange.report
@@ -116,11 +116,11 @@ def test_two_memories_that_ask_each_other_end_with_one_map(make: Make) -> None:
     offer(one, *(said(number) for number in range(10, 16)), said(20, 1), said(21))
     offer(other, *(said(number) for number in range(13, 19)), said(20), said(21, 1))
     with opened(one) as node:
-        exchange = Exchange(node, Answering.name, Allowance(Budget(1 << 30, 1 << 30, 2)), Random(1))
+        exchange = Exchange(node, Answering.name, Allowance(Budget(1 << 30, 1 << 30, 2)), Random(1), now=NOW)
         run(exchange, Answering(other), one.name)
     assert exchange.report.taken == {"new": 2, "newer": 1}
     with opened(one) as node:
-        run(Exchange(node, Answering.name, Allowance(PLENTY), Random(1)), Answering(other), one.name)
+        run(Exchange(node, Answering.name, Allowance(PLENTY), Random(1), now=NOW), Answering(other), one.name)
     assert holds(one) == holds(other)
     assert len(holds(one)) == 13
 
@@ -236,7 +236,7 @@ def test_a_proof_that_comes_by_itself_is_told(make: Make) -> None:
     first, second = (file(key(10), [lesson(sentence(number))], seal=77, at=NOW) for number in range(2))
     meet_with(peer, first, second)
     with opened(memory) as node:
-        exchange = Exchange(node, peer.name, Allowance(PLENTY), Random(1))
+        exchange = Exchange(node, peer.name, Allowance(PLENTY), Random(1), now=NOW)
         run(exchange, Peer(peer), memory.name)
         assert [notice.code for notice in node.notices] == ["equivocation"]
 
@@ -337,7 +337,7 @@ def test_a_file_of_the_own_key_that_was_made_elsewhere_is_a_notice_and_stays_out
     peer = node_of(said(1, 500))
     for _night in range(2):
         with opened(memory) as node:
-            run(Exchange(node, peer.name, Allowance(PLENTY), Random(1)), Peer(peer), memory.name)
+            run(Exchange(node, peer.name, Allowance(PLENTY), Random(1), now=NOW), Peer(peer), memory.name)
             (notice,) = node.notices
         assert notice.code == "foreign_seal"
         assert "https://peer.example --adopt" in notice.text
@@ -354,7 +354,7 @@ def test_no_notice_is_made_of_what_this_memory_made_itself(make: Make) -> None:
     memory.share(memory.home.path.parent)
     peer = node_of(old)
     with opened(memory) as node:
-        run(Exchange(node, peer.name, Allowance(PLENTY), Random(1)), Peer(peer), memory.name)
+        run(Exchange(node, peer.name, Allowance(PLENTY), Random(1), now=NOW), Peer(peer), memory.name)
         assert node.notices == ()
     assert peer.map() == holds(memory)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from random import Random
 
@@ -16,18 +16,17 @@ from remem_gossip import night as nights
 from remem_gossip import peers as book
 from remem_gossip import wire
 from remem_gossip.addresses import Allowed, read_url
-from remem_gossip.budget import Allowance, Budget
+from remem_gossip.budget import Budget
 from remem_gossip.dial import Dial
-from remem_gossip.exchange import Answer, Exchange, Request
-from remem_gossip.failures import TooSlow
-from remem_gossip.meeting import meet
-from remem_gossip.memory_node import open_memory
+from remem_gossip.exchange import Answer, Request
 from remem_gossip.night import NightReport, dial_peer, gossip
 from remem_gossip.peers import Peer as Listed
+from remem_gossip.spans import Span
 from remem_testkit.files import NOW, file, key, lesson, sentence
 from remem_testkit.memories import Memory
 from remem_testkit.nodes import PLENTY, MapNode, Peer
 from remem_testkit.served import Served, served
+from remem_testkit.ticks import Ticks
 
 Make = Callable[[int], Memory]
 ALL = Allowed(http=True, private=True)
@@ -204,9 +203,9 @@ def test_the_token_of_a_commons_goes_with_what_it_is_asked(make: Make) -> None:
     add(memory, "https://b.example")
     tokens: dict[str, str | None] = {}
 
-    def dialling(peer: Listed, signer: object, token: str | None) -> Dial:
+    def dialling(peer: Listed, signer: object, token: str | None, time: Span) -> Dial:
         tokens[peer.url] = token
-        return dial_peer(peer, memory.key, token)
+        return dial_peer(peer, memory.key, token, time)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("remem_gossip.network.socket.getaddrinfo", _no_name)
@@ -219,16 +218,80 @@ def _no_name(*_words: object, **_more: object) -> object:
     raise OSError("no such name")
 
 
-def test_an_exchange_takes_no_longer_than_it_may(make: Make) -> None:
-    memory = make(1)
-    with all_served(node_of(said(10))) as (there,):
+class Slow(Peer):
+    """Takes its time for each answer."""
+
+    def __init__(self, node: MapNode, ticks: Ticks, seconds: float = 100) -> None:
+        super().__init__(node)
+        self._ticks = ticks
+        self._seconds = seconds
+
+    def answer(self, request: Request, source: str = "caller") -> Answer:
+        self._ticks.advance(self._seconds)
+        return super().answer(request, source)
+
+
+@contextmanager
+def slow_ones(number: int, ticks: Ticks) -> Iterator[list[str]]:
+    """Let some peers answer, each of them slowly."""
+    with ExitStack() as stack:
+        nodes = [node_of(said(20 + one)) for one in range(number)]
+        yield [stack.enter_context(served(Slow(node, ticks))).url for node in nodes]
+
+
+def test_a_night_among_slow_peers_ends_and_they_rest(make: Make) -> None:
+    memory, ticks = make(1), Ticks()
+    with slow_ones(5, ticks) as urls:
+        for url in urls:
+            add(memory, url)
+        time = Span(nights.NIGHT_SECONDS, clock=ticks)
+        report = gossip(memory.home, memory.db, now=NOW, random=Random(1), time=time)
+    # Each answered once within its share, and was cut in its second answer.
+    assert ticks.now == 3 * 200 == nights.NIGHT_SECONDS
+    assert [(met.code, met.again is not None, met.report.rounds) for met in report.met] == [
+        ("peer_timeout", True, 1)
+    ] * 3
+    assert len(report.resting) == 0
+    assert sum(peer.standing.failures for peer in book.peers(memory.db)) == 3
+    assert holds(memory) == {}
+
+
+def test_a_slow_peer_leaves_time_for_another(make: Make) -> None:
+    memory, ticks = make(1), Ticks()
+    with slow_ones(2, ticks) as slow, all_served(node_of(said(10))) as (there,):
+        for url in (*slow, there.url):
+            add(memory, url)
+        time = Span(nights.NIGHT_SECONDS, clock=ticks)
+        report = gossip(memory.home, memory.db, now=NOW, random=Random(1), time=time)
+    assert {met.peer: met.code for met in report.met} == {**dict.fromkeys(slow, "peer_timeout"), there.url: None}
+    assert len(holds(memory)) == 1
+
+
+@pytest.mark.parametrize(("files", "code"), [(int(nights.PEER_SECONDS), None), (1, "peer_timeout")])
+def test_a_peer_that_brings_a_file_a_second_until_its_time_is_over_did_not_fail_and_one_that_brings_less_did(
+    make: Make, files: int, code: str | None
+) -> None:
+    memory, ticks = make(1), Ticks()
+    memory.learn(sentence(1))
+    memory.share(memory.home.path.parent)
+    commons = node_of(*(said(10 + number) for number in range(files)))
+    # The third answer, that to the offer, is the one that comes too late.
+    with served(Slow(commons, ticks, seconds=nights.PEER_SECONDS * 0.4)) as there:
         add(memory, there.url)
-        (peer,) = book.peers(memory.db)
-        with open_memory(memory.home, memory.db, now=NOW, random=Random(1)) as node:
-            exchange = Exchange(node, peer.url, Allowance(PLENTY), Random(1))
-            with pytest.raises(TooSlow), closing(dial_peer(peer, memory.key, None)) as dial:
-                meet(exchange, dial, seconds=-1)
-        assert there.asked == []
+        time = Span(nights.NIGHT_SECONDS, clock=ticks)
+        report = gossip(memory.home, memory.db, now=NOW, random=Random(1), time=time)
+    assert [(met.code, met.report.taken, met.report.stand_there) for met in report.met] == [(code, {"new": files}, 0)]
+    assert [peer.standing.failures for peer in book.peers(memory.db)] == [int(code is not None)]
+    assert len(holds(memory)) == files + 1
+
+
+def test_each_peer_that_is_named_has_its_share(make: Make) -> None:
+    memory, ticks = make(1), Ticks()
+    with slow_ones(5, ticks) as urls:
+        for url in urls:
+            add(memory, url)
+        report = gossip(memory.home, memory.db, now=NOW, random=Random(1), only=urls, time=Span(clock=ticks))
+    assert [met.code for met in report.met] == ["peer_timeout"] * 5
 
 
 def test_a_connection_that_breaks_at_any_byte_leaves_both_sides_valid_and_the_next_night_goes_on(make: Make) -> None:
@@ -255,16 +318,31 @@ def test_a_connection_that_breaks_at_any_byte_leaves_both_sides_valid_and_the_ne
 
 
 def test_exchanges_beside_each_other_cost_a_peer_what_both_do(make: Make) -> None:
-    memory, one, other = make(1), Budget(5, 6, 7), Budget(10, 20, 30)
-    with transaction(memory.db):
-        book.note_spent(memory.db, "https://a.example", Budget(), one, NOW)
-        book.note_spent(memory.db, "https://a.example", Budget(), other, NOW)
-    assert book.spent(memory.db, "https://a.example", NOW) == Budget(15, 26, 37)
+    memory, url = make(1), "https://a.example"
+    one, other = (book.account(memory.db, url, PLENTY, NOW) for _ in range(2))
+    one.charge(size=5, checks=6, origins=7)
+    other.charge(size=10, checks=20, origins=30)
+    one.settle()
+    other.settle()
+    assert book.spent(memory.db, url, NOW) == other.spent == Budget(15, 26, 37)
     later = NOW + timedelta(days=2)
-    assert book.spent(memory.db, "https://a.example", later) == Budget()
-    with transaction(memory.db):
-        book.note_spent(memory.db, "https://b.example", Budget(), one, later)
+    assert book.account(memory.db, url, PLENTY, later).spent == Budget()
+    new = book.account(memory.db, "https://b.example", PLENTY, later)
+    new.charge(size=1)
+    new.settle()
     assert memory.db.execute("SELECT count(*) FROM spent").fetchone()[0] == 1
+
+
+def test_no_peer_takes_the_name_of_another(make: Make) -> None:
+    memory = make(1)
+    for url in ("https://a.example", "https://b.example"):
+        add(memory, url)
+    with transaction(memory.db):
+        assert book.note_key(memory.db, "https://a.example", "ab" * 32) is None
+        assert book.note_key(memory.db, "https://b.example", "ab" * 32) == "https://a.example"
+        assert book.note_key(memory.db, "https://a.example", "ab" * 32) is None
+        assert book.note_key(memory.db, "https://c.example", "cd" * 32) is None
+    assert [peer.key for peer in book.peers(memory.db)] == ["ab" * 32, None]
 
 
 def test_no_peer_lives_on_its_past_for_ever(make: Make) -> None:

@@ -127,6 +127,22 @@ def test_a_proof_about_a_key_that_never_came_is_a_newcomer() -> None:
     assert allowance.spent == Budget(checks=2, origins=1)
 
 
+def test_a_proof_that_has_no_room_waits_and_costs_a_newcomer_all_the_same() -> None:
+    node, allowance = _Full(), Allowance(Budget(bytes=10**9, checks=10**9, origins=2))
+    verdicts = [take(node, proof(number), allowance) for number in range(4)]
+    assert [verdict.code for verdict in verdicts] == ["no_room", "no_room", "over_budget", "over_budget"]
+    assert {verdict.outcome for verdict in verdicts} == {Outcome.DEFERRED}
+    assert allowance.spent == Budget(checks=4, origins=2)
+    again = take(node, proof(0), allowance)
+    assert (again.outcome, again.code) == (Outcome.REFUSED, "refused_before")
+    assert allowance.spent == Budget(checks=4, origins=2)
+
+
+class _Full(MapNode):
+    def take_proof(self, first: Seal, second: Seal) -> str | None:
+        return "no_room"
+
+
 @pytest.mark.parametrize(
     "seals",
     [

@@ -226,6 +226,7 @@ def test_a_subject_that_nobody_speaks_of_is_said_to_be_unknown(commons: ServedCo
     assert not say(commons, "deny", KEY).known
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("act", "subject", "reason", "said"),
     [

@@ -165,6 +165,7 @@ def test_each_act_is_done_once_and_told(commons: ServedCommons, desk: httpx.Clie
     assert datetime.fromisoformat(rows[-1]["at"]) == NOW
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("path", "body", "said"),
     [
@@ -333,6 +334,7 @@ def test_the_log_is_read_page_by_page(desk: httpx.Client) -> None:
     assert desk.get("/admin/journal", params={"after": 2**62}).json() == {"acts": [], "next": None}
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize("query", ["after=-1", "after=x", "limit=0", "limit=1001", f"after={2**63}"])
 def test_a_page_of_another_form_is_refused(desk: httpx.Client, query: str) -> None:
     assert desk.get(f"/admin/journal?{query}").json()["code"] == "parameter_form"

@@ -41,7 +41,7 @@ from remem_testkit.files import NOW, confirmation, denial, draft_file, file, key
 from remem_testkit.server import new_token, verify_everything_stored
 
 # How often it is tried: `tests/bench/bench_agreement.py` does it many times more.
-SEEDS = int(os.environ.get("REMEM_TEST_SEEDS", "2"))
+SEEDS = int(os.environ.get("REMEM_TEST_SEEDS", "1"))
 COMMONS_PER_SEED = 60
 KEYS = range(1, 9)
 TEXTS = [sentence(number) for number in range(4)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from hashlib import blake2b
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, delete, func, insert, select, update
 
-from remem.itemset import BLOCK_ITEMS
+from remem.itemset import BLOCK_ITEMS, Head
 from remem.protocol import accept
 from remem.protocol.items import Item, item_of, proof_item
 from remem.protocol.times import unix_seconds
@@ -66,13 +66,28 @@ def test_an_item_follows_its_file_and_what_is_superseded_is_not_wanted_again(eng
     assert item(said(3, 9)) in held(engine)
 
 
+def test_a_newer_file_of_a_small_commons_is_one_block_written(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(engine, said(1), said(2))
+    written: list[int] = []
+    plain = items.Blocks.put
+
+    def noted(blocks: items.Blocks, head: Head, packed: bytes) -> None:
+        written.append(head.size)
+        plain(blocks, head, packed)
+
+    monkeypatch.setattr(items.Blocks, "put", noted)
+    put(engine, said(1, 5), said(3), said(3))
+    assert written == [2, 3]
+    assert held(engine) == sorted([item(said(1, 5)), item(said(2)), item(said(3))])
+
+
 def test_a_key_that_spoke_twice_has_one_item_more_and_one_proof(engine: Engine) -> None:
     one, other = sorted((said(1, 0, 1), said(1, 0, 2)), key=lambda data: item(data).id)
     put(engine, one, other, said(1, 7, 1), said(1, 7, 2))
     assert held(engine)[0] == proof_item(key(1).public)
     assert len(held(engine)) == 2
     with engine.connect() as connection:
-        assert connection.execute(select(func.count()).select_from(tables.equivocations)).scalar_one() == 2
+        assert connection.execute(select(func.count()).select_from(tables.equivocations)).scalar_one() == 1
         assert connection.execute(select(func.count()).select_from(tables.proofs)).scalar_one() == 1
 
 
@@ -151,9 +166,9 @@ def test_a_set_of_a_million_is_opened_by_its_heads_alone(engine: Engine, monkeyp
     read: list[bytes] = []
     plain = items.Blocks.read
 
-    def noted(blocks: items.Blocks, start: bytes) -> bytes:
-        read.append(start)
-        return plain(blocks, start)
+    def noted(blocks: items.Blocks, starts: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        read.extend(starts)
+        return plain(blocks, starts)
 
     monkeypatch.setattr(items.Blocks, "read", noted)
     with items.opened(engine) as storage:

@@ -6,13 +6,18 @@ import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
+from time import sleep
+from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import Connection, Engine, event
 
 from remem.protocol import accept, digest_of
 from remem_server.database import changes
 from remem_server.database import engine as database
+from remem_server.database.turns import Turns
 from remem_testkit.files import NOW, confirmation, draft_file, file, key, lesson, sentence
 from remem_testkit.server import ServedCommons, verify_everything_stored
 
@@ -129,6 +134,75 @@ def test_a_writer_that_waits_too_long_is_told_to_come_again(
         # Readers do not wait for a writer.
         assert client.get("/commons/index").json() == []
     assert client.put(PATH, content=file(ME, [])).status_code == 201
+
+
+def test_writers_have_their_turns_in_the_order_in_which_they_came(commons: ServedCommons) -> None:
+    engine, order = commons.engine, list[int]()
+
+    def write(number: int) -> None:
+        with database.writing(engine) as connection:
+            changes.lock(connection)
+            changes.next_change(connection)
+            order.append(number)
+
+    with ThreadPoolExecutor(6) as pool, database.writing(engine) as connection:
+        changes.lock(connection)
+        changes.next_change(connection)
+        for number in range(6):
+            pool.submit(write, number)
+            while waiting(engine) <= number:
+                sleep(0.01)
+    assert order == list(range(6))
+
+
+def waiting(engine: Engine) -> int:
+    """Say how many writers wait for their turn."""
+    if not database.is_postgres(engine):
+        return len(engine.get_execution_options()[database.TURNS].waiting)
+    with engine.connect() as connection:
+        count = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = %s::oid"
+        oid = connection.exec_driver_sql("SELECT oid FROM pg_database WHERE datname = current_database()").scalar_one()
+        return int(connection.exec_driver_sql(count, (oid,)).scalar_one())
+
+
+@pytest.mark.any_database
+def test_who_waits_too_long_for_a_turn_goes_on_without_one_and_is_forgotten() -> None:
+    turns = Turns()
+    with turns.one(0):
+        with turns.one(0.01):
+            assert not turns.waiting
+        # The turn is still taken.
+        assert not turns._wait(0)
+    assert turns._wait(0)
+
+
+@pytest.mark.any_database
+def test_who_waited_for_its_turn_waits_for_the_database_only_what_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_BUSY_SECONDS", 0.1)
+    engine, patience = database.open_sqlite(tmp_path), list[int]()
+
+    @event.listens_for(engine, "before_cursor_execute")
+    def note(connection: Connection, _cursor: Any, statement: str, *_others: Any) -> None:
+        if statement == "BEGIN IMMEDIATE":
+            patience.append(busy_timeout(connection))
+
+    with database.writing(engine):
+        pass
+    with engine.get_execution_options()[database.TURNS].one(0), database.writing(engine) as connection:
+        assert busy_timeout(connection) == 100
+    engine.dispose()
+    assert 0 < patience[0] <= 100
+    assert patience[1] == 0
+
+
+def busy_timeout(connection: Connection) -> int:
+    """Say how many milliseconds a connection waits for the database."""
+    cursor = connection.connection.cursor()
+    cursor.execute("PRAGMA busy_timeout")
+    ((milliseconds,),) = cursor.fetchall()
+    return int(milliseconds)
 
 
 def test_a_reader_always_gets_one_whole_file(commons: ServedCommons, ask: Ask) -> None:

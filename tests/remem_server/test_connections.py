@@ -18,7 +18,7 @@ from typing import Any, cast
 import httpx
 import pytest
 
-from remem_server.web import serving
+from remem_server.web import connections, serving
 from remem_server.web.connections import HEAD_BYTES, Connections
 from remem_server.web.watching import Watch
 from remem_testkit.files import full_file, key
@@ -38,6 +38,14 @@ ME = key(1)
 PATH = f"/commons/{ME.public.hex}.jsonl"
 ASKED = b"GET /healthz HTTP/1.1\r\nHost: commons\r\n\r\n"
 BEGUN = f"PUT {PATH} HTTP/1.1\r\nHost: commons\r\nContent-Length: 100\r\n\r\n".encode()
+
+
+@pytest.fixture(autouse=True)
+def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let those who are read later, or not at all, wait a tenth of what they do."""
+    monkeypatch.setattr(connections, "_LATER_SECONDS", 0.1)
+    monkeypatch.setattr(connections, "_PARKED_SECONDS", 0.3)
+    monkeypatch.setattr(serving, "_LOOK_SECONDS", 0.2)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import timedelta
 from random import Random
 from threading import Event
@@ -17,6 +18,8 @@ from remem.protocol import SigningKey
 from remem.protocol.items import item_of
 from remem_gossip import wire
 from remem_gossip.addresses import Allowed, read_url
+from remem_gossip.dial import Dial
+from remem_gossip.failures import TooLong
 from remem_gossip.parts import Whole
 from remem_gossip.reconcile import Reconciler, Vector
 from remem_gossip.signatures import sign
@@ -37,6 +40,7 @@ Ask = Callable[..., httpx.Client]
 PEER = key(900)
 STRANGER = key(901)
 LINES = "application/x-ndjson"
+ALLOWED = Allowed(http=True, private=True)
 
 
 def said(number: int, version: int = 0) -> bytes:
@@ -58,9 +62,8 @@ def post(
 
 
 def list_peer(commons: ServedCommons, signer: SigningKey = PEER, url: str = "http://127.0.0.1:9") -> None:
-    allowed = Allowed(http=True, private=True)
     with writing(commons.engine) as connection:
-        peers.add(connection, read_url(url, allowed), allowed, NOW, publish=False)
+        peers.add(connection, read_url(url, ALLOWED), ALLOWED, NOW, publish=False)
         peers.note_key(connection, url, signer.public.hex)
 
 
@@ -184,6 +187,7 @@ def test_new_keys_that_strangers_offer_count_as_those_that_they_publish(start: S
     assert verdicts(post(ask(commons), wire.OFFER, body)) == [("new", None)] * 2 + [("deferred", "too_many_keys")]
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("path", "body", "code"),
     [
@@ -267,6 +271,22 @@ def test_random_parts_of_a_question_never_break_the_order(filled: ServedCommons,
     Random(3).shuffle(ids)
     parts = list(wire.read_parts(post(ask(filled), wire.FETCH, wire.write_fetch(ids)).content))
     assert [part.id for part in parts] == ids
+
+
+def test_files_come_in_gzip_to_whoever_reads_it_and_plain_to_others(filled: ServedCommons, ask: Ask) -> None:
+    client, question = ask(filled), wire.write_fetch(sorted(ids_of(filled)))
+    plain = post(client, wire.FETCH, question)
+    assert (plain.headers.get("Content-Encoding"), plain.headers["Vary"]) == (None, "Accept-Encoding")
+    zipped = client.post(wire.FETCH, content=question, headers={"Accept-Encoding": "gzip"})
+    assert (zipped.headers["Content-Encoding"], zipped.headers["Vary"]) == ("gzip", "Accept-Encoding")
+    assert zipped.content == plain.content
+    assert 2 * zipped.num_bytes_downloaded < plain.num_bytes_downloaded
+    with closing(Dial(read_url(filled.url, ALLOWED), PEER, lambda: NOW, allowed=ALLOWED)) as dial:
+        whole = len(plain.content)
+        assert dial.ask("POST", wire.FETCH, question, most=whole).body == plain.content
+        with pytest.raises(TooLong):
+            # What passed is far less.
+            dial.ask("POST", wire.FETCH, question, most=whole - 1)
 
 
 def test_a_private_commons_without_a_name_knows_nobody_by_a_signature(start: Start, ask: Ask) -> None:

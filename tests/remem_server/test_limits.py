@@ -14,7 +14,7 @@ from sqlalchemy import Engine, create_engine, select
 from remem_server.database.engine import Database, writing
 from remem_server.database.tables import counters as table
 from remem_server.settings import Settings
-from remem_server.web import counters, limits
+from remem_server.web import connections, counters, limits
 from remem_server.web.counters import Charge, Counters
 from remem_server.web.limits import MUCH, PUBLISH_MUCH, QUERY_BYTES, QUERY_FIELDS, Limits, token_name
 from remem_server.web.turns import Turns
@@ -301,7 +301,11 @@ def test_no_file_counts_as_more_lines_than_one_may_have(start: Start, client_fro
     assert put(here, 1).status_code == 201
 
 
-def test_nobody_without_a_token_spends_what_a_token_may(start: Start, client_from: From) -> None:
+def test_nobody_without_a_token_spends_what_a_token_may(
+    start: Start, client_from: From, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Who was refused too often is read so much later.
+    monkeypatch.setattr(connections, "_LATER_SECONDS", 0.1)
     commons = start(publishes_per_minute=2, refusals_per_minute=2)
     stranger, mine = client_from(commons, HERE), client_from(commons, HERE, commons.token())
     # Refused for the token that is missing, then for being refused too often.

@@ -293,7 +293,7 @@ def test_several_first_starts_at_once_make_one_commons(tmp_path: Path, place: Ca
             text=True,
             env=plain_environment(**{f"REMEM_{name.upper()}": value for name, value in place("data").items()}),
         )
-        for _ in range(4)
+        for _ in range(3)
     ]
     said = []
     for process in started:
@@ -349,7 +349,7 @@ def test_starts_of_many_machines_at_once_migrate_one_database_once(tmp_path: Pat
                 text=True,
                 env=plain_environment(REMEM_DATABASE_URL=url, REMEM_DATA=str(tmp_path / str(number))),
             )
-            for number in range(4)
+            for number in range(3)
         ]
         for process in started:
             _output, errors = process.communicate(timeout=120)

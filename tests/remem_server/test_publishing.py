@@ -151,9 +151,10 @@ def test_of_two_files_with_one_seal_the_larger_digest_stands_in_either_order(
     verify_everything_stored(commons.engine, NOW)
 
 
-def test_a_key_that_equivocates_again_is_flagged_once_a_seal(publisher: httpx.Client, commons: ServedCommons) -> None:
-    for number in range(4):
-        publisher.put(path(), content=file(ME, [lesson(sentence(number))]))
+def test_a_key_that_equivocates_again_is_flagged_once(publisher: httpx.Client, commons: ServedCommons) -> None:
+    for number in range(6):
+        at = NOW + timedelta(seconds=number // 3)
+        publisher.put(path(), content=file(ME, [lesson(sentence(number))], at=at))
     with commons.engine.connect() as connection:
         assert len(connection.execute(select(tables.equivocations)).all()) == 1
 
@@ -227,6 +228,7 @@ def broken() -> Iterator[tuple[str, bytes, int | None]]:
     yield "deferred", file(ME, [confirmation("0" * 32, at=NOW + timedelta(hours=25))]), 2
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("code", "data", "line"), [pytest.param(*case, id=f"{case[0]}-{n}") for n, case in enumerate(broken())]
 )

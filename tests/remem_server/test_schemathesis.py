@@ -147,8 +147,10 @@ def before_call(_context: schemathesis.HookContext, case: schemathesis.Case[Any]
 
 
 @pytest.fixture
-def served(start: Start, way: Way) -> ServedCommons:
+def served(start: Start, way: Way, monkeypatch: pytest.MonkeyPatch) -> ServedCommons:
     """Return a commons that holds something of everything."""
+    # To look through the environment for a proxy, for each request, is a tenth of all that they cost.
+    monkeypatch.setattr("requests.sessions.get_environ_proxies", lambda *_asked, **_more: {})
     commons = start(**NO_LIMITS, **way.settings)
     with httpx.Client(base_url=commons.url, trust_env=False) as client:
         for number in KEYS:
@@ -198,7 +200,7 @@ def held_by(url: str, token: str | None) -> dict[str, Any]:
         "principal": ["ada", None, "not one"],
         "key": [key(number).public.hex for number in (0, 1, 2, 50)],
         "expires": ["2026-03-01T12:00:00Z", "2036-01-01T00:00:00+02:00", None],
-        "etag": [*etags, "*", 'W/"x", "y"'],
+        "etag": [*etags, "*", "*", 'W/"x", "y"'],
     }
 
 
@@ -261,7 +263,7 @@ def note(recorder: Any, seen: set[Answer], wrong: dict[tuple[str, str, str], str
 
 @over(*(("sqlite", name) for name in WAYS), ("postgres", "closed, with an admin token"))
 def test_only_documented_answers_are_given(served: ServedCommons, way: Way, token: str | None) -> None:
-    seen = answers_of(served, way, token, {"max-examples": 3}, {})
+    seen = answers_of(served, way, token, {"max-examples": 2}, {})
     assert {status for _route, status, _code in seen} >= {200, 401, 405}
 
 

@@ -12,7 +12,8 @@ from sqlalchemy import update
 
 from remem.protocol import digest_of
 from remem_server.database import tables
-from remem_server.web.routes.files import accepts_gzip, matches
+from remem_server.web.routes.files import matches
+from remem_server.web.zipping import accepts_gzip
 from remem_testkit.files import NOW, file, full_file, key, lesson, sentence
 from remem_testkit.server import ServedCommons
 

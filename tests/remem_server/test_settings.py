@@ -60,6 +60,39 @@ def test_a_setting_of_another_form_is_refused(name: str, value: object) -> None:
         Settings.model_validate({name: value})
 
 
+@pytest.mark.parametrize("separator", [",", ", ", ",\n"])
+def test_names_have_commas_between_and_are_read_in_lower_case(monkeypatch: pytest.MonkeyPatch, separator: str) -> None:
+    names = ("commons.example", "Commons.Example:7363", "localhost", "127.0.0.1:1", "[::1]", "[::1]:65535")
+    monkeypatch.setenv("REMEM_NAMES", separator.join(names))
+    assert Settings().names == tuple(map(str.lower, names))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a.example:99999",
+        "a.example:0",
+        "a.example:x",
+        "a b",
+        "a.example b.example",
+        "https://a.example",
+        "a.example/",
+        "a.example/base",
+        "someone@a.example",
+        "a.example?",
+        "a..example",
+        "::1",
+        "[::1",
+        "1.2.3",
+        "bücher.example",
+        "a\x00b",
+    ],
+)
+def test_what_is_no_name_of_a_host_is_refused_with_what_was_expected(name: str) -> None:
+    with pytest.raises(ValidationError, match=r"names\n.* expected a name like .*, got '"):
+        Settings.model_validate({"names": name})
+
+
 def test_a_commons_is_not_open_and_private_at_once() -> None:
     with pytest.raises(ValidationError, match="open or private"):
         Settings(open=True, private=True)

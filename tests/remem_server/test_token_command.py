@@ -52,6 +52,7 @@ def test_days_are_counted_from_now(made: Remem) -> None:
     assert before <= until - timedelta(days=90) <= system_clock()
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("words", "said"),
     [

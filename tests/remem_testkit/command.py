@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from remem.cli.main import app
+from remem.cli.app import app
 from remem.cli.run import run
 
 

@@ -17,12 +17,13 @@ class Wire:
     Attributes:
         url: the address.
         cuts: how many connections were cut.
+        passed: how many bytes went through, both ways.
     """
 
     def __init__(self) -> None:
         self._listening = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
-        self.cuts = 0
+        self.cuts = self.passed = 0
         self._lock = threading.Lock()
         self._target: tuple[str, int] | None = None
         self._left: int | None = None
@@ -86,10 +87,10 @@ class Wire:
 
     def _may_pass(self, size: int) -> int:
         with self._lock:
-            if self._left is None:
-                return size
-            may = min(size, self._left)
-            self._left -= may
+            may = size if self._left is None else min(size, self._left)
+            if self._left is not None:
+                self._left -= may
+            self.passed += may
             return may
 
     def _break(self) -> None:

@@ -16,7 +16,7 @@ Say = Callable[[Writer, Bound, int, int], None]
 
 _FIRST: Final = bytes((VERSION,))
 _NOTHING: Final = fingerprint_of(0, 0)
-_SPREADS: Final = (590, 700, 2_000, 10_000, 40_000)
+_SPREADS: Final = (470, 700, 2_000, 8_000, 40_000)
 
 
 def hostile_frames(storage: Storage, most: int) -> Iterator[tuple[str, bytes]]:

@@ -28,6 +28,7 @@ from typing import Any, Final, Literal, NoReturn
 from sqlalchemy import Connection, Engine, event
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from remem_server.database.engine import WRITES_BY
 from remem_server.opening.opened import open_commons
 from remem_server.settings import Clock, Settings
 from remem_server.web.app import create_app
@@ -170,7 +171,7 @@ class _Fate:
         return point == self._doom.point and self._seen[point] > self._doom.skip
 
     def _begins(self, connection: Connection) -> None:
-        self._transaction.writes = connection.get_execution_options().get("remem_writes", False)
+        self._transaction.writes = WRITES_BY in connection.get_execution_options()
         self._transaction.statements = Counter()
         if self._transaction.writes:
             self.reached(BEFORE)

@@ -158,11 +158,12 @@ class MapNode:
         """Tell whether a key is proven to have spoken twice."""
         return key in self.proofs
 
-    def take_proof(self, first: Seal, second: Seal) -> None:
+    def take_proof(self, first: Seal, second: Seal) -> str | None:
         """Keep a proof."""
         key = first.key.hex
         self.proofs[key] = _ordered(first.line, second.line)
         self._add(proof_item(key), f"proof {key}")
+        return None
 
     def _store(self, file: OriginFile) -> None:
         held = self.files.get(file.key.hex)
@@ -281,7 +282,7 @@ def meet(
         allowance: what the other may cost.
         cut_after: behind how many answers the connection breaks.
     """
-    exchange = Exchange(node, peer.name, allowance or Allowance(PLENTY), node.random)
+    exchange = Exchange(node, peer.name, allowance or Allowance(PLENTY), node.random, now=node.clock())
     with suppress(CutOff):
         run(exchange, peer, node.name, cut_after=cut_after)
     return exchange.report

@@ -49,7 +49,14 @@ def served(peer: Answering) -> Iterator[Served]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
+        def do_PUT(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self._send(404, json.dumps({"code": "route_unknown"}).encode())
+
         def do_GET(self) -> None:
+            if self.path != "/.well-known/remem":
+                self._send(404, json.dumps({"code": "route_unknown"}).encode())
+                return
             self._send(200, json.dumps({"protocol": [1], "key": known.key, "peers": list(known.peers)}).encode())
 
         def do_POST(self) -> None:

@@ -5,6 +5,7 @@ Both have a data folder of the test's and a free port, and end when their `with`
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
@@ -13,12 +14,14 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
+from socket import socket
 
+import uvicorn
 from sqlalchemy import Engine, select
 
 from remem.protocol import OriginFile, accept, digest_of
@@ -92,6 +95,38 @@ def new_token(engine: Engine, *, label: str = "", principal: str | None = None, 
 # --- in a thread ---
 
 
+class _Server(uvicorn.Server):
+    """The web server, but for how it ends: it looks ten times a second whether to, and waits as long once it does."""
+
+    _loop: asyncio.AbstractEventLoop | None = None
+
+    def end(self) -> None:
+        """End at once, from another thread."""
+        self.should_exit = True
+        if self._loop is not None:
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._asked.set)
+
+    async def main_loop(self) -> None:
+        self._asked, self._loop = asyncio.Event(), asyncio.get_running_loop()
+        counter = 0
+        while not await self.on_tick(counter):
+            counter += 1
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._asked.wait(), 0.1)
+
+    async def shutdown(self, sockets: list[socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        # What is closed is gone when the loop has come around.
+        for _ in range(3):
+            await asyncio.sleep(0)
+        await asyncio.wait_for(self._wait_tasks_to_complete(), self.config.timeout_graceful_shutdown)
+        await self.lifespan.shutdown()
+
+
 @dataclass(frozen=True)
 class ServedCommons:
     """A commons that runs in a thread of this process.
@@ -131,19 +166,20 @@ def serve(
     with prepared(data, clock, **options) as commons:
         settings = commons.settings
         listening = listen(settings.host, 0, or_any=False)
-        server = make_server(
+        made = make_server(
             create_app(commons),
             log=log,
             head_seconds=head_seconds,
             answer_seconds=answer_seconds,
             connections=connections,
         )
+        server = _Server(made.config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         try:
             yield ServedCommons(url_of(listening), settings, commons.engine, clock, commons)
         finally:
-            server.should_exit = True
+            server.end()
             thread.join(_START_SECONDS)
             listening.close()
 

@@ -214,7 +214,7 @@ class Simulation:
             member.standings[standing.url] = _behaved(standing, report, failure, now)
 
     def _exchange(self, member: Member, url: str) -> tuple[Report, GossipError | None]:
-        exchange = Exchange(member.node, url, Allowance(BUDGET), member.node.random)
+        exchange = Exchange(member.node, url, Allowance(BUDGET), member.node.random, now=member.node.clock())
         cut_after = self.random.randrange(1, 5) if self.random.random() < _BROKEN else None
         member.node.is_dialling = True
         try:

@@ -61,7 +61,7 @@ class AfterShare(Protocol):
     def __call__(
         self, home: Home, db: sqlite3.Connection, report: ShareReport, *, now: datetime, random: Random
     ) -> Told | None:
-        """Follow a publication that at least one target took; None where there is nothing to say."""
+        """Follow a publication that a target took, or that has none; None where there is nothing to say."""
         ...
 
 
@@ -87,8 +87,8 @@ def after_sleep(home: Home, db: sqlite3.Connection, now: datetime, random: Rando
 def after_share(
     home: Home, db: sqlite3.Connection, report: ShareReport, now: datetime, random: Random
 ) -> dict[str, Told]:
-    """Tell those who want to know that the own file went out; nobody where it did not."""
-    if report.rehearsed or not any(result.ok for result in report.results):
+    """Tell those who want to know that the own file went out, or has no target; nobody where no target took it."""
+    if report.rehearsed or (report.results and not any(result.ok for result in report.results)):
         return {}
     return dict(_told("remem.shared", lambda found: found(home, db, report, now=now, random=random)))
 

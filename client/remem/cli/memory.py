@@ -167,7 +167,11 @@ def _tell_intake(intake: Intake, as_json: bool) -> None:
 
 
 def sleep(as_json: AsJson = False) -> None:
-    """Make lessons of what was reported and repeats."""
+    """Make lessons of what was reported and repeats.
+
+    Behind that it exchanges what is new with a few of the peers, if there are any (remem peers): that takes ten minutes
+    at most, and what was learned is stored by then.
+    """
     from remem.sleep.night import sleep as run_night
 
     with opened() as (home, db), progress("sleeping") as bar:

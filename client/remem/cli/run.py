@@ -7,24 +7,18 @@ Exit status: 0 done, 1 failed, 2 a call that it does not know, 3 refused by a ru
 from __future__ import annotations
 
 import os
-import signal
 import sqlite3
 import sys
-import termios
-import threading
-from typing import Final, NoReturn
+from typing import Final
 
 import typer
 
+from remem.cli.stopping import STOPPED
 from remem.errors import RememError, Usage
 from remem.protocol import ProtocolError
 from remem.sharing.escape import printable
 
-STOPPED: Final = 130
-_STANDARD_INPUT: Final = 0
 _STANDARD_OUTPUT: Final = 1
-_STANDARD_ERROR: Final = 2
-_SHOW_CURSOR: Final = "\x1b[?25h\r\x1b[K"
 
 
 def run(app: typer.Typer, program: str) -> int:
@@ -50,28 +44,6 @@ def run(app: typer.Typer, program: str) -> int:
             raise
         return _fail(program, told)
     return status if isinstance(status, int) else 0
-
-
-def stop_at_once(program: str) -> None:
-    """Let an interrupt end the process there and then: what it was waiting for may never answer.
-
-    A thread of its own waits for the interrupt, since Python's handlers wait until the main thread runs again.
-    Nothing that is stored needs a farewell: a killed process loses only what it was about to write.
-    """
-    terminal = termios.tcgetattr(_STANDARD_INPUT) if os.isatty(_STANDARD_INPUT) else None
-
-    def wait() -> NoReturn:
-        signal.sigwait({signal.SIGINT})
-        if terminal is not None:
-            # A question whose answer is hidden has turned the echo off.
-            termios.tcsetattr(_STANDARD_INPUT, termios.TCSANOW, terminal)
-        # Not by way of sys.stderr: the interrupt may have come while that was being written to.
-        cursor = _SHOW_CURSOR if os.isatty(_STANDARD_ERROR) else ""
-        os.write(_STANDARD_ERROR, f"{cursor}{program}: error: stopped\n".encode())
-        os._exit(STOPPED)
-
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    threading.Thread(target=wait, name="remem-interrupt", daemon=True).start()
 
 
 def _told(error: Exception, program: str) -> RememError | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
 from random import SystemRandom
 from typing import Annotated
@@ -22,7 +23,7 @@ from remem.protocol import RULES, Cause
 from remem.sharing.escape import printable
 from remem.sharing.mind import DENIED
 from remem.sharing.reports import Notice, PullReport, ShareReport, Stopped, TargetResult
-from remem.sharing.targets import forget_place, pull_sources, share_targets
+from remem.sharing.targets import forget_place, goes_to_peers, pull_sources, share_targets
 
 Target = Annotated[str | None, typer.Argument(help="A URL or a folder; every known one by default.")]
 Hash = Annotated[str, typer.Argument(help="The lesson's hash, or the beginning of it.")]
@@ -94,17 +95,24 @@ def logout(target: Annotated[str, typer.Argument(help="A URL or a folder.")], as
 
 
 @contextmanager
-def _reached(home: Home, target: str | None, known: Callable[[], Sequence[str]]) -> Iterator[list[Commons]]:
+def _reached(
+    home: Home, target: str | None, known: Callable[[], Sequence[str]], *, may_be_none: bool = False
+) -> Iterator[list[Commons]]:
     """Reach for the commons that is named, or for every known one."""
     config = home.config()
     addresses = known() if target is None else [spell_target(target)]
-    if not addresses:
-        raise Usage("expected a URL or a folder, got none and none is known", hint="remem login TARGET keeps one")
+    if not addresses and not may_be_none:
+        hint = "remem login TARGET keeps one; remem peers add URL and remem gossip need none"
+        raise Usage("expected a URL or a folder, got none and none is known", hint=hint)
     with ExitStack() as stack:
         reached = [commons_at(address, config.target(address).token) for address in addresses]
         for commons in reached:
             stack.callback(commons.close)
         yield reached
+
+
+def _publishing(home: Home, db: sqlite3.Connection, target: str | None) -> AbstractContextManager[list[Commons]]:
+    return _reached(home, target, lambda: share_targets(home, db), may_be_none=goes_to_peers(db))
 
 
 def share(
@@ -114,11 +122,11 @@ def share(
     adopt: Adopt = False,
     as_json: AsJson = False,
 ) -> None:
-    """Seal what this memory says, and publish it."""
+    """Seal what this memory says, and publish it; where it has peers and no target, they take it."""
     from remem.sharing.privacy import this_machine
     from remem.sharing.share import share as publish
 
-    with opened() as (home, db), _reached(home, target, lambda: share_targets(home, db)) as targets:
+    with opened() as (home, db), _publishing(home, db, target) as targets:
         report = publish(
             home, db, targets, machine=this_machine(), now=clock(), also=also or (), adopt=adopt, rehearse=dry_run
         )
@@ -140,7 +148,7 @@ def withdraw(
 
     if for_good and not (yes or dry_run):
         _ask_to_retire()
-    with opened() as (home, db), _reached(home, target, lambda: share_targets(home, db)) as targets:
+    with opened() as (home, db), _publishing(home, db, target) as targets:
         report = take_back(
             home, db, targets, machine=this_machine(), now=clock(), for_good=for_good, adopt=adopt, rehearse=dry_run
         )

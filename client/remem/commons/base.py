@@ -237,11 +237,11 @@ def read_descriptor(data: bytes) -> Descriptor:
     """Read what a commons says about itself.
 
     Raises:
-        BadAnswer: it is not a descriptor of a commons that speaks version 1.
+        BadAnswer: it is not a description of a commons that speaks version 1.
     """
-    fields = read_json(data, "a descriptor")
+    fields = read_json(data, "a description")
     if not isinstance(fields, Mapping):
-        raise BadAnswer("answer_form", f"expected a descriptor as an object, got {show(fields)}")
+        raise BadAnswer("answer_form", f"expected a description as an object, got {show(fields)}")
     versions = fields.get("protocol")
     if not isinstance(versions, list) or RULES.version not in versions:
         raise BadAnswer("protocol_version", f"expected a commons of version {RULES.version}, got {show(versions)}")

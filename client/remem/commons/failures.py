@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import ssl
+from collections.abc import Mapping
 from typing import Final
 
 from remem.commons.base import BLOCKED, BadAnswer
@@ -39,6 +41,23 @@ def no_http(target: str, error: Exception) -> BadAnswer:
         return BadAnswer("answer_form", f"expected an answer from {target}, got {_words(error)}")
     hint = "if it has TLS, its address begins with https://" if target.startswith("http:") else None
     return BadAnswer("answer_form", f"expected an answer from {target}, got something that is no HTTP", hint)
+
+
+def no_commons(target: str, *, is_node: bool) -> BadAnswer:
+    """Word an address that has no commons, and may have a node of gossip."""
+    got, hint = "none", "check the address"
+    if is_node:
+        got, hint = "a node that is no commons", f"gossip with it: remem peers add {shlex.quote(target)}"
+    return BadAnswer("no_commons", f"expected a commons at {target}, got {got}", hint)
+
+
+def problem_of(body: bytes) -> Mapping[str, object]:
+    """Read what a refusal says; nothing where it is no problem."""
+    try:
+        problem = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return problem if isinstance(problem, Mapping) else {}
 
 
 def refusal_hint(target: str, code: str) -> str | None:

@@ -44,7 +44,7 @@ from remem.commons.base import (
     read_entries,
     read_json,
 )
-from remem.commons.failures import no_connection, no_http, refusal_hint
+from remem.commons.failures import no_commons, no_connection, no_http, problem_of, refusal_hint
 from remem.commons.waiting import Patience, Waits
 from remem.errors import Unreachable, Usage
 from remem.protocol import RULES, OriginFile, Version
@@ -59,6 +59,7 @@ LISTING_BYTES: Final = 64 * INDEX_BYTES
 _CURSOR: Final = re.compile(r"[0-9]{1,18}")
 _CODE: Final = re.compile(r"[a-z0-9_]{1,64}")
 _TOKEN: Final = re.compile(r"[\x21-\x7e]{1,512}")
+_DESCRIPTOR: Final = "/.well-known/remem"
 _FILES: Final = "/commons"
 # Whoever only hands out files may say either of what it does not have.
 _MISSING: Final = (httpx.codes.NOT_FOUND, httpx.codes.FORBIDDEN)
@@ -115,7 +116,7 @@ class HttpCommons:
             Unreachable: it did not answer, or not as a commons does.
             CommonsRefused: it answers, and refuses.
         """
-        answer = self._ask("GET", "/.well-known/remem")
+        answer = self._ask("GET", _DESCRIPTOR)
         if answer.status in _MISSING:
             return None
         return read_descriptor(self._good(answer).body)
@@ -157,8 +158,10 @@ class HttpCommons:
             CommonsRefused: it answers, and refuses; `older_file` or `equivocation` where its own is newer.
         """
         headers = {"Content-Type": "application/x-ndjson"}
-        answer = self._good(self._ask("PUT", f"/commons/{file.key.hex}.jsonl", headers, file.data, most=INDEX_BYTES))
-        fields = read_json(answer.body, "what became of the file")
+        answer = self._ask("PUT", f"/commons/{file.key.hex}.jsonl", headers, file.data, most=INDEX_BYTES)
+        if answer.status == httpx.codes.NOT_FOUND and self._is_node():
+            raise no_commons(self.target, is_node=True)
+        fields = read_json(self._good(answer).body, "what became of the file")
         if not isinstance(fields, Mapping) or fields.get("outcome") not in _OUTCOMES:
             raise BadAnswer("answer_form", f"expected one of {', '.join(_OUTCOMES)}, got {show(fields)}")
         skipped = fields.get("skipped")
@@ -168,6 +171,10 @@ class HttpCommons:
         """Close the connections."""
         self._client.close()
         self._workers.shutdown(wait=False, cancel_futures=True)
+
+    def _is_node(self) -> bool:
+        """Tell whether whoever has nothing of a commons says all the same who it is."""
+        return self._ask("GET", _DESCRIPTOR).status == httpx.codes.OK
 
     def _first_page(self, since: int | None, headers: Mapping[str, str]) -> _Answer:
         answer = self._page(since, headers)
@@ -179,7 +186,7 @@ class HttpCommons:
             self._files = ""
             return beside
         if answer.status == httpx.codes.NOT_FOUND:
-            raise BadAnswer("no_commons", f"expected a commons at {self.target}, got none", "check the address")
+            raise no_commons(self.target, is_node=self._is_node())
         return answer
 
     def _page(self, since: int | None, headers: Mapping[str, str]) -> _Answer:
@@ -296,7 +303,7 @@ class HttpCommons:
         raise self._refusal(answer)
 
     def _refusal(self, answer: _Answer) -> CommonsRefused:
-        fields = _problem_of(answer)
+        fields = problem_of(answer.body)
         detail, held = fields.get("detail"), fields.get("held")
         code = _code_of(answer) or f"http_{answer.status}"
         hint = refusal_hint(self.target, code)
@@ -304,20 +311,11 @@ class HttpCommons:
         return CommonsRefused(code, f"{self.target} refuses: {said[:500]}", hint, _read_held(held))
 
 
-def _problem_of(answer: _Answer) -> Mapping[str, object]:
-    """Read what a refusal says; nothing where it is no problem."""
-    try:
-        problem = json.loads(answer.body)
-    except (ValueError, RecursionError):
-        return {}
-    return problem if isinstance(problem, Mapping) else {}
-
-
 def _code_of(answer: _Answer) -> str | None:
     """Return the code that a refusal carries; None where it has none, as of a server that is no commons."""
     if answer.status < httpx.codes.BAD_REQUEST:
         return None
-    code = _problem_of(answer).get("code")
+    code = problem_of(answer.body).get("code")
     return code if isinstance(code, str) and _CODE.fullmatch(code) else None
 
 

@@ -17,11 +17,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from remem.memory import items
+from remem.memory import items, ledger
 from remem.protocol import Denial, Fault, OriginFile, Revocation, Statement, Version, judge
 from remem.protocol.evidence import statement_of
 from remem.protocol.file import topic_of
-from remem.protocol.items import Item, item_of
+from remem.protocol.items import Item, item_of, proof_item
 from remem.protocol.records import Lesson, read_record
 from remem.protocol.times import format_time, parse_time
 
@@ -340,6 +340,8 @@ def _write_holding(db: sqlite3.Connection, arrival: Arrival, before: Holding | N
         ),
     ).fetchone()
     items.follow(db, None if before is None else before.item, item, now)
+    # The proof that this key spoke twice, which may have had no room, is of use from now on.
+    ledger.forget(db, [proof_item(file.key).id])
     return int(row[0])
 
 

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -40,10 +40,11 @@ class Rows:
         cursor.row_factory = None
         return cursor.execute("SELECT start, size, sum FROM items ORDER BY start").fetchall()
 
-    def read(self, start: bytes) -> bytes:
-        """Return the items of the block that starts here."""
-        row = self._db.execute("SELECT items FROM items WHERE start = ?", (start,)).fetchone()
-        return bytes(row[0])
+    def read(self, starts: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        """Return the items of the blocks that start at these."""
+        # There are few, and a statement costs next to nothing here.
+        rows = (self._db.execute("SELECT items FROM items WHERE start = ?", (start,)).fetchone() for start in starts)
+        return {start: bytes(row[0]) for start, row in zip(starts, rows, strict=True)}
 
     def at_or_before(self, start: bytes) -> Block | None:
         """Return the last block that starts here or before."""
@@ -97,12 +98,10 @@ def follow(db: sqlite3.Connection, gone: Item | None, come: Item | None, now: da
     """Follow the replacement of a key's file by another, or by itself; None is a file without an item, or no file."""
     if gone == come:
         return
-    held = itemset(db)
+    itemset(db).replace(gone, come)
     if gone is not None:
-        held.discard(gone)
         ledger.note(db, [gone.id], ledger.SUPERSEDED, now)
     if come is not None:
-        held.add(come)
         ledger.forget(db, [come.id])
 
 

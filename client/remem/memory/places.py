@@ -4,8 +4,11 @@
   compared with them.
 - The bookmark says how far a place has been read, and moves only when nothing of it was left over.
 - A place that is forgotten is met again as the one that it was: its keys stay.
+- A private place lets in whom it chooses. What came from private places alone stays between them and this memory: it is
+  not handed on. So it is with this memory's own file while that was put at private places alone.
 - An admission is a place's word that someone answers for a key. It is replaced by that place's next word.
-- Two seals of one number are kept as the proof that their key spoke twice.
+- Two seals of one number are kept as the proof that their key spoke twice. One proof of a key is enough: a key's owner
+  could make any number of them.
 """
 
 from __future__ import annotations
@@ -20,6 +23,9 @@ from typing import Final
 from remem.memory import items
 from remem.protocol import Admission, Seal, Version
 from remem.protocol.times import format_time, parse_time
+
+OWN: Final = "own"
+"""Where this memory's own file is said to come from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,21 @@ def note_own(db: sqlite3.Connection, target: str, own: Version | None) -> None:
     _know(db, target)
     values = (None, None) if own is None else (own.seal, own.digest)
     db.execute("UPDATE places SET own_seal = ?, own_digest = ? WHERE target = ?", (*values, target))
+
+
+def note_private(db: sqlite3.Connection, target: str, *, is_private: bool) -> None:
+    """Note whether a place lets in whom it chooses alone."""
+    if is_private:
+        db.execute("INSERT INTO private_places (target) VALUES (?) ON CONFLICT DO NOTHING", (target,))
+    else:
+        db.execute("DELETE FROM private_places WHERE target = ?", (target,))
+
+
+def private_sources(db: sqlite3.Connection) -> frozenset[str]:
+    """Return from where files came that are not handed on: private places, and `OWN` where it is so with the own."""
+    private = frozenset(target for (target,) in db.execute("SELECT target FROM private_places"))
+    shared = {target for (target,) in db.execute("SELECT target FROM places WHERE shared IS NOT NULL")}
+    return private | {OWN} if shared and shared <= private else private
 
 
 def forget(db: sqlite3.Connection, target: str) -> bool:
@@ -175,14 +196,23 @@ class Equivocation:
 
 
 def note_equivocation(db: sqlite3.Connection, first: Seal, second: Seal, now: datetime) -> None:
-    """Keep the two seals that prove an equivocation."""
-    lines = sorted((first.line, second.line))
-    item = items.prove(db, first.key.hex)
+    """Keep the two seals that prove an equivocation, where none of their key is proven yet."""
+    key, lines = first.key.hex, sorted((first.line, second.line))
+    item = items.prove(db, key)
     db.execute(
-        "INSERT INTO equivocations (key, seal, first, second, at, item) VALUES (?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT DO NOTHING",
-        (first.key.hex, first.number, *lines, format_time(now), item.id),
+        "INSERT INTO equivocations (key, seal, first, second, at, item) SELECT ?1, ?2, ?3, ?4, ?5, ?6"
+        " WHERE NOT EXISTS (SELECT 1 FROM equivocations WHERE key = ?1)",
+        (key, first.number, *lines, format_time(now), item.id),
     )
+
+
+def size_of_loose_proofs(db: sqlite3.Connection) -> int:
+    """Return how many bytes the proofs take that are about keys of which no file is held."""
+    row = db.execute(
+        "SELECT coalesce(sum(length(first) + length(second)), 0) FROM equivocations"
+        " WHERE key NOT IN (SELECT key FROM holdings)"
+    ).fetchone()
+    return int(row[0])
 
 
 def equivocations(db: sqlite3.Connection) -> tuple[Equivocation, ...]:

@@ -247,7 +247,12 @@ CREATE TABLE spent (
 ) STRICT, WITHOUT ROWID;
 """
 
-MIGRATIONS: tuple[str, ...] = (_EVENTS + _LESSONS, _COMMONS, _GOSSIP)
+_PRIVATE: Final = """
+-- The commons and other nodes that ask for a token before anyone reads there. They stay here when they are forgotten.
+CREATE TABLE private_places (target TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_EVENTS + _LESSONS, _COMMONS, _GOSSIP, _PRIVATE)
 
 
 def open_store(path: Path) -> sqlite3.Connection:

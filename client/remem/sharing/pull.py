@@ -128,6 +128,8 @@ class _Pull:
     def _meet(self, descriptor: Descriptor | None) -> None:
         if descriptor is None:
             return
+        with transaction(self.db):
+            places.note_private(self.db, self.target, is_private=descriptor.private)
         place, revokers = places.place(self.db, self.target), trust.everything(self.db, "revoker")
         if place.keys is None:
             self._pin(descriptor.keys)
@@ -162,7 +164,7 @@ class _Pull:
                 places.note_own(self.db, self.target, own[-1] if own else None)
 
     def _choose(self, listing: Listing) -> list[Entry]:
-        proven = {(one.key, one.seal) for one in places.equivocations(self.db)}
+        proven = {one.key for one in places.equivocations(self.db)}
         wanted: list[tuple[int, Entry]] = []
         for entry in listing.entries:
             if entry.key == self.mind.key:
@@ -183,11 +185,11 @@ class _Pull:
         name = item_id(entry.key, entry.version.digest)
         return ledger.settled(self.db, [name]).get(name)
 
-    def _is_wanted(self, entry: Entry, proven: Collection[tuple[str, int | None]]) -> bool:
+    def _is_wanted(self, entry: Entry, proven: Collection[str]) -> bool:
         verdict = newest(self.intake.version(entry.key), entry.version)
         if verdict is Verdict.UNCHANGED:
             return entry.key in self.intake.broken
-        return verdict.takes or (verdict.equivocation and (entry.key, entry.version.seal) not in proven)
+        return verdict.takes or (verdict.equivocation and entry.key not in proven)
 
     # --- 5: fetch and accept ---
 

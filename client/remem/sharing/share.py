@@ -301,7 +301,7 @@ class _Publication:
             return
         records.log_seal(self.db, file.version, self.now)
         records.log_published(self.db, _published(file), self.now)
-        holdings.take(self.db, [holdings.judged(file, "own")], self.now)
+        holdings.take(self.db, [holdings.judged(file, places.OWN)], self.now)
         with writing(self.home.commons_path):
             sweep(self.home.commons_path)
             write_file(self.home.commons_path, file.key.hex, file.data)
@@ -312,6 +312,10 @@ class _Publication:
             with transaction(self.db):
                 places.note_sent(self.db, commons.target, self.now)
         try:
+            # Before anything can lie there: it says whether peers may have it.
+            if (descriptor := commons.describe()) is not None:
+                with transaction(self.db):
+                    places.note_private(self.db, commons.target, is_private=descriptor.private)
             published = commons.put(file)
         except (Unreachable, CommonsRefused) as error:
             held = error.held if isinstance(error, CommonsRefused) else None

@@ -2,6 +2,7 @@
 
 - A bare `share` or `withdraw` goes to the targets of config.toml, and to every place where this memory's file was
   ever put: what lies there is renewed and taken back with the rest.
+- One whose memory has no such place, and has peers that its owner added, is sealed all the same: it goes to them.
 - A bare `pull` goes to the targets of config.toml, and to every place that was ever pulled from.
 - The targets come first, in their order, then the others, in that of their addresses; each once.
 - A place that is forgotten is gone to no more. Its token goes, and its word about whom it admitted: an admission is
@@ -29,6 +30,11 @@ from remem.sharing.reports import ForgetReport, Stopped
 def share_targets(home: Home, db: sqlite3.Connection) -> tuple[str, ...]:
     """Return where a bare `share` or `withdraw` goes; the settings have the token of an address, if there is one."""
     return _with_targets(home, (one.target for one in places.places(db) if one.shared is not None))
+
+
+def goes_to_peers(db: sqlite3.Connection) -> bool:
+    """Tell whether what this memory says has where to go without a target: its owner added a peer."""
+    return bool(db.execute("SELECT EXISTS (SELECT 1 FROM peers WHERE source = 'owner')").fetchone()[0])
 
 
 def pull_sources(home: Home, db: sqlite3.Connection) -> tuple[str, ...]:

@@ -7,7 +7,21 @@ is given as a `Storage`, messages go in and out as bytes, and a message that is 
 
 from remem_gossip.reconcile.encoding import BadFrame
 from remem_gossip.reconcile.negentropy import LIMITS, Limits, Reconciler, Step
+from remem_gossip.reconcile.passes import REACH, Differences, Endless, Passes, Reach
 from remem_gossip.reconcile.storage import Storage
 from remem_gossip.reconcile.vector import Vector
 
-__all__ = ["LIMITS", "BadFrame", "Limits", "Reconciler", "Step", "Storage", "Vector"]
+__all__ = [
+    "LIMITS",
+    "REACH",
+    "BadFrame",
+    "Differences",
+    "Endless",
+    "Limits",
+    "Passes",
+    "Reach",
+    "Reconciler",
+    "Step",
+    "Storage",
+    "Vector",
+]

@@ -14,6 +14,7 @@ A reader takes nothing else. What it refuses beyond what the reference implement
 
 from __future__ import annotations
 
+from contextlib import suppress
 from hashlib import sha256
 from typing import Final, NamedTuple
 
@@ -139,6 +140,21 @@ class Reader:
         """Read a list of ids, and return them joined."""
         return self._bytes(ID_BYTES * self._number())
 
+    def next_bounds(self, most: int) -> list[Item]:
+        """Look at where the next ranges end, as far as they are what they should be, without reading on."""
+        found: list[Item] = []
+        stood = self._at, self._last
+        with suppress(BadFrame):
+            while not self.is_done and len(found) < most:
+                found.append(self.bound().item)
+                mode = self.mode()
+                if mode == FINGERPRINT:
+                    self.fingerprint()
+                elif mode == IDS:
+                    self.ids()
+        self._at, self._last = stood
+        return found
+
     def _number(self) -> int:
         data = self._data
         start = at = self._at
@@ -161,7 +177,8 @@ class Reader:
         start = self._at
         self._at = end = start + count
         if end > len(self._data):
-            raise BadFrame(f"{count} bytes", str(len(self._data) - start))
+            missing = "1 more byte" if count == 1 else f"{count} more bytes"
+            raise BadFrame(f"{missing} of the message", str(len(self._data) - start))
         return self._data[start:end]
 
 

@@ -6,6 +6,7 @@ is worked on. One message asks for ranges from left to right, so that a store ma
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from remem.protocol.items import Item
@@ -32,4 +33,12 @@ class Storage(Protocol):
 
     def ids(self, begin: int, end: int) -> list[bytes]:
         """Return the ids of a range, in the order of the items."""
+        ...
+
+    def expect_bounds(self, bounds: Iterable[Item]) -> None:
+        """Be told which bounds are looked for next, in their order, so that what they lie in may be read at once."""
+        ...
+
+    def expect_indexes(self, indexes: Iterable[int]) -> None:
+        """Be told at which indexes ranges are cut next, for the same reason."""
         ...

@@ -47,3 +47,9 @@ class Vector:
     def ids(self, begin: int, end: int) -> list[bytes]:
         """Return the ids of a range."""
         return [item.id for item in self._items[begin:end]]
+
+    def expect_bounds(self, bounds: Iterable[Item]) -> None:
+        """Do nothing: all is here."""
+
+    def expect_indexes(self, indexes: Iterable[int]) -> None:
+        """Do nothing: all is here."""

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
 from random import SystemRandom
 from typing import Annotated, Final
 
 import typer
 
-from remem.cli.output import AsJson, emit, table
+from remem.cli.output import AsJson, emit, progress, table
 from remem.errors import RememError
-from remem.protocol.times import format_time
 from remem.sharing.escape import printable
 from remem_gossip.addresses import Allowed
+from remem_gossip.checks import names_of
 from remem_gossip.choosing import FEW_PEERS
-from remem_gossip.errors import GossipError
-from remem_gossip.words import address_of, end, met_words, spelled
+from remem_gossip.dial import Dial
+from remem_gossip.discovery import ASKING_PATIENCE, describe
+from remem_gossip.spans import Span
+from remem_gossip.words import (
+    STANDING_HEADER,
+    Checked,
+    Own,
+    added_words,
+    address_of,
+    end_checked,
+    end_met,
+    key_cell,
+    met_words,
+    noted,
+    silent_words,
+    spelled,
+    standing_cells,
+)
 from remem_server.commands.common import PROGRAM, Data, made, note, opened, read_database, settings_of
 from remem_server.database.engine import writing
 from remem_server.gossip import peers as book
@@ -29,7 +46,9 @@ app: Final = typer.Typer(help="The nodes that this commons gossips with.", no_ar
 Url = Annotated[str, typer.Argument(metavar="URL", help="The address of a commons or of another node.")]
 AllowPrivate = Annotated[bool, typer.Option("--allow-private", help="It may be on this machine or in its networks.")]
 AllowHttp = Annotated[bool, typer.Option("--allow-http", help="It may be asked without TLS.")]
-Publish = Annotated[bool, typer.Option("--publish", help="Tell others of it, in the description of this commons.")]
+Publish = Annotated[
+    bool, typer.Option("--publish", help="Tell others of it, in the description of this commons, within a minute.")
+]
 
 
 @app.command()
@@ -41,18 +60,20 @@ def add(
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Gossip with a node from now on, or change what it may be; its offers are taken too."""
+    """Gossip with a node from now on, or change what it may be; it is asked who it is, and its offers are taken too."""
     allowed = Allowed(http=allow_http, private=allow_private)
     address = address_of(url, allowed)
     with opened(made(settings_of(data=data))) as commons:
         with writing(commons.engine) as connection:
             is_new = book.add(connection, address, allowed, commons.clock(), publish=publish)
-        checked = _check(commons, _found(commons, str(address)))
+        (checked,), warnings = _check(commons, [_found(commons, str(address))])
         found = _found(commons, str(address))
-    emit(_fields(found), as_json, [f"{found.url} {'is a peer now' if is_new else 'was a peer already'}"])
-    if checked.code is not None:
-        note(f"it does not say who it is now: {checked.code}: {printable(checked.detail or '')}")
-        note(f"what it offers is taken once it did: {PROGRAM} peers check")
+        names_wanted = commons.settings.private and not commons.settings.names
+    emit(_fields(found), as_json, added_words(found.url, is_new=is_new, checked=checked))
+    if names_wanted:
+        warnings = [*warnings, _NAMES_WANTED]
+    for words in (*warnings, *silent_words(checked, f"{PROGRAM} peers check", allowed)):
+        note(words)
 
 
 @app.command()
@@ -72,18 +93,8 @@ def list_peers(data: Data = None, as_json: AsJson = False) -> None:
         found = book.list_all(connection)
     rows = [_row(peer) for peer in found]
     emit([_fields(peer) for peer in found], as_json, table(rows, _HEADER) if rows else ["no peer is known yet"])
-    if len(found) < FEW_PEERS:
+    if len(set(names_of(found).values())) < FEW_PEERS:
         note(f"with fewer than {FEW_PEERS} peers, what one of them does not tell may never come")
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """What a peer says about itself, or why it says nothing."""
-
-    peer: str
-    key: str | None = None
-    code: str | None = None
-    detail: str | None = None
 
 
 @app.command()
@@ -91,12 +102,12 @@ def check(data: Data = None, as_json: AsJson = False) -> None:
     """Ask every peer who it is, and remember the key that it signs with."""
     with opened(made(settings_of(data=data))) as commons:
         with commons.engine.connect() as connection:
-            found = book.list_all(connection)
-        checked = [_check(commons, peer) for peer in found]
-    emit(
-        [asdict(one) for one in checked], as_json, [_checked_words(one) for one in checked] or ["no peer is known yet"]
-    )
-    end(sum(one.code is not None for one in checked), len(checked))
+            known = book.list_all(connection)
+        checked, warnings = _check(commons, known)
+    emit(checked, as_json, [one.words for one in checked] or ["no peer is known yet"])
+    for words in warnings:
+        note(words)
+    end_checked(checked)
 
 
 def gossip(
@@ -108,24 +119,23 @@ def gossip(
     with opened(made(settings_of(data=data))) as commons:
         only = None if not peer else [_found(commons, spelled(url)) for url in dict.fromkeys(peer)]
         met = rounds.go_round(commons, SystemRandom(), only=only)
+        with commons.engine.connect() as connection:
+            resting = sum(one.standing.next_try is not None for one in book.list_all(connection))
     emit([asdict(one) for one in met], as_json, [line for one in met for line in met_words(one)])
-    if not met:
-        raise RememError("expected a peer that may be asked, got none", f"{PROGRAM} peers list")
-    end(sum(one.code is not None for one in met), len(met) if only is None else max(2, len(met)))
+    end_met(met, named=bool(peer), resting=resting, program=PROGRAM)
 
 
-def _check(commons: Commons, peer: Peer) -> Checked:
-    try:
-        with closing(rounds.dial_peer(commons, peer)) as dial:
-            return Checked(peer.url, rounds.learn_key(commons, peer, dial))
-    except GossipError as error:
-        return Checked(peer.url, code=error.code, detail=str(error))
+def _check(commons: Commons, known: Sequence[Peer]) -> tuple[list[Checked], list[str]]:
+    """Ask peers who they are, and note their keys; return what they say, and what to tell of it."""
 
+    def dialling(peer: Peer, time: Span) -> Dial:
+        return rounds.dial_peer(commons, peer, time, ASKING_PATIENCE)
 
-def _checked_words(one: Checked) -> str:
-    if one.code is not None:
-        return f"{printable(one.peer)}: {one.code}: {printable(one.detail or '')}"
-    return f"{printable(one.peer)}: key {one.key}"
+    with progress("asking") as bar:
+        described = describe(known, dialling, progress=bar)
+    before, own = {peer.url: peer.key for peer in known}, Own(commons.key.public.hex, "this commons", PROGRAM)
+    with writing(commons.engine) as connection:
+        return noted(described, before, own, partial(book.note_said, connection, own=own.key))
 
 
 def _found(commons: Commons, url: str) -> Peer:
@@ -136,20 +146,16 @@ def _found(commons: Commons, url: str) -> Peer:
     return found
 
 
-_HEADER: Final = ("peer", "key", "published", "answered", "kept", "failures", "next try")
+_NAMES_WANTED: Final = (
+    "a private commons knows a peer that reads by what it signed for one of REMEM_NAMES, and that is not set: until it"
+    " has every name by which peers reach this commons, they are answered 401"
+)
+_HEADER: Final = ("peer", "published", "key", *STANDING_HEADER)
 
 
 def _row(peer: Peer) -> list[str]:
-    standing = peer.standing
-    return [
-        printable(peer.url),
-        "not known yet" if peer.key is None else peer.key[:16],
-        "yes" if peer.published else "no",
-        "never" if peer.answered is None else format_time(peer.answered),
-        f"{standing.delivered} of {standing.promised}" if standing.promised else "-",
-        f"{standing.failures}",
-        "now" if standing.next_try is None else format_time(standing.next_try),
-    ]
+    published = "yes" if peer.published else "no"
+    return [printable(peer.url), published, key_cell(peer.key), *standing_cells(peer.standing, peer.answered)]
 
 
 def _fields(peer: Peer) -> dict[str, object]:

@@ -9,10 +9,22 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, case, select, update
+from sqlalchemy import Connection, Executable, bindparam, case, select, text, update
 
+from remem_server.database.engine import is_postgres
 from remem_server.database.tables import files, meta
 
+# Any number will do, as long as nothing else in the database takes it.
+_QUEUE: Final = 0x72656D656D + 3
+# Who waits for a row of PostgreSQL waits for one version of it; whoever comes later meets the next one, and goes first.
+# So there is a queue before it, and the row keeps out the servers of the release before. SQLite has let one in already.
+_LOCK: Final[dict[bool, Executable]] = {
+    True: text(
+        "WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(:queue))"
+        " SELECT meta.changes FROM meta, turn FOR UPDATE OF meta"
+    ).bindparams(queue=_QUEUE),
+    False: select(meta.c.changes),
+}
 _NEXT: Final = update(meta).values(changes=meta.c.changes + 1).returning(meta.c.changes)
 _NEWEST: Final = select(files.c.cursor, files.c.digest).order_by(files.c.cursor.desc()).limit(1)
 # What was not counted before is not counted now: a server of the release before changed it, and counts nothing.
@@ -24,7 +36,7 @@ _TOUCH: Final = (
 
 def lock(connection: Connection) -> None:
     """Let writers in one at a time, also on a database that would let in several; ends with the transaction."""
-    connection.execute(select(meta.c.changes).with_for_update())
+    connection.execute(_LOCK[is_postgres(connection)])
 
 
 def next_change(connection: Connection) -> int:

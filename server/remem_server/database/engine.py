@@ -22,9 +22,10 @@ import logging
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final
 
 import psycopg
@@ -36,10 +37,13 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from remem.errors import RememError
+from remem_server.database.turns import Turns
 from remem_server.postgres_url import conninfo_of
 from remem_server.settings import Settings
 
 DATABASE_NAME: Final = "commons.db"
+TURNS: Final = "remem_turns"
+"""The option of an engine for SQLite that keeps the turns of its writers."""
 
 _BUSY_SECONDS: Final = 10
 _CONNECT_SECONDS: Final = 5
@@ -47,7 +51,8 @@ _POOL_SECONDS: Final = 2
 _RECONNECT_SECONDS: Final = 5
 _STATEMENT_SECONDS: Final = 30
 _IDLE_SECONDS: Final = 60
-_WRITES: Final = "remem_writes"
+WRITES_BY: Final = "remem_writes_by"
+"""The option of a connection that writes: when it has waited long enough to begin, by `monotonic`."""
 
 # A full file changes pages all over the indexes of its lessons. The cache (in KiB) holds those of one transaction, and
 # what several of them change is copied from the log once, not after each: at 8,000 pages, so some 32 MB of log.
@@ -69,7 +74,18 @@ DATABASE_ERRORS: Final = (DBAPIError, PoolTimeout)
 """What a database raises; `is_unavailable` says whose fault it is."""
 
 
-class _Reader(psycopg.Connection[Any]):
+class _Connection(psycopg.Connection[Any]):
+    """A connection. What a transaction reads that may only read comes in the binary form.
+
+    Most of it are bytes, such as those of items: as text they are twice as long.
+    """
+
+    def cursor(self, *arguments: Any, **options: Any) -> Any:
+        """Return a cursor."""
+        return super().cursor(*arguments, **{"binary": bool(self.read_only), **options})
+
+
+class _Reader(_Connection):
     """A connection that changes nothing, so that to give a transaction up and to end it well are one."""
 
     def rollback(self) -> None:
@@ -131,6 +147,7 @@ def open_sqlite(data: Path) -> Engine:
         connect_args={"timeout": _BUSY_SECONDS},
         # As many connections as threads ask for: who waits for the lock must not keep readers out.
         max_overflow=-1,
+        execution_options={TURNS: Turns()},
         # An error message must not carry a token or a text into a log.
         hide_parameters=True,
     )
@@ -142,8 +159,11 @@ def open_sqlite(data: Path) -> Engine:
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
     """Run one transaction that writes: all of it is committed, or none."""
-    with engine.connect() as connection:
-        connection.execution_options(**{_WRITES: True})
+    turns: Turns | None = engine.get_execution_options().get(TURNS)
+    by = monotonic() + _BUSY_SECONDS
+    # Whoever waits too long is told so by the database.
+    with turns.one(_BUSY_SECONDS) if turns else nullcontext(), engine.connect() as connection:
+        connection.execution_options(**{WRITES_BY: by})
         with connection.begin():
             yield connection
 
@@ -191,7 +211,7 @@ def _pool(conninfo: str, most: int, *, reads: bool) -> ConnectionPool:
         options += f" -c statement_timeout={_STATEMENT_SECONDS}s -c plan_cache_mode=force_custom_plan"
     return ConnectionPool(
         conninfo,
-        connection_class=_Reader if reads else psycopg.Connection,
+        connection_class=_Reader if reads else _Connection,
         kwargs={"connect_timeout": _CONNECT_SECONDS, "application_name": "remem", "options": options},
         min_size=1,
         max_size=most,
@@ -221,5 +241,19 @@ def _prepare_connection(connection: DBAPIConnection, _entry: ConnectionPoolEntry
 
 
 def _begin(connection: Connection) -> None:
-    writes = connection.get_execution_options().get(_WRITES, False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    by = connection.get_execution_options().get(WRITES_BY)
+    if by is None:
+        connection.exec_driver_sql("BEGIN")
+        return
+    # What it waited for its turn, it does not wait for the database.
+    _be_patient(connection, max(0, by - monotonic()))
+    try:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    finally:
+        _be_patient(connection, _BUSY_SECONDS)
+
+
+def _be_patient(connection: Connection, seconds: float) -> None:
+    cursor = connection.connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout = {int(1_000 * seconds)}")
+    cursor.close()

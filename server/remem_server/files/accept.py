@@ -27,8 +27,8 @@ from sqlalchemy import Connection, Engine
 from remem.protocol import OriginFile, Verdict, Version, accept, newest
 from remem_server.database import changes
 from remem_server.database.engine import writing
-from remem_server.errors import NameMismatch, OriginCollision, TokenBound
-from remem_server.files import journal, store, tokens
+from remem_server.errors import Blocked, NameMismatch, OriginCollision, TokenBound
+from remem_server.files import items, journal, store, tokens
 from remem_server.files.judging import judge_records
 from remem_server.files.store import Change, SkippedLine, Snapshot
 
@@ -114,18 +114,22 @@ def store_accepted(connection: Connection, file: OriginFile, now: datetime) -> N
         file: the file.
         now: this commons' clock.
     """
-    store.put(connection, file, _change(store.snapshot(connection, file.key.hex), file), now)
+    key = file.key.hex
+    change = _change(store.snapshot(connection, key), file)
+    store.put(connection, file, change, items.item_held(connection, key), now)
 
 
 def _snapshot(connection: Connection, name: str) -> Snapshot | None:
-    try:
-        found = store.find(connection, name)
-    except OriginCollision:
-        # The file itself will say whose it is.
-        return None
-    key = name if found is None else found.key
-    store.refuse_blocked(connection, key)
-    return None if found is None else store.snapshot(connection, key)
+    if len(name) != store.KEY_DIGITS:
+        try:
+            found = store.find(connection, name)
+        except OriginCollision:
+            # The file itself will say whose it is.
+            return None
+        if found is None:
+            return None
+        name = found.key
+    return store.snapshot(connection, name)
 
 
 def _change(before: Snapshot | None, file: OriginFile) -> Change:
@@ -149,13 +153,14 @@ def _take(
     """Decide and write; None where the change was worked out for a version that no longer stands."""
     changes.lock(connection)
     key = file.key.hex
-    store.refuse_blocked(connection, key)
-    secret = sender.secret
+    stands = store.standing(connection, key)
+    if stands.blocked is not None:
+        raise Blocked(key, stands.blocked)
+    secret, held = sender.secret, stands.version
     token = tokens.check(connection, secret, now) if sender.token_needed or secret is not None else None
     if token is not None:
         tokens.note_use(connection, token, now)
     own = token is not None and tokens.is_own(connection, token, key)
-    held = store.version_of(connection, key)
     verdict = newest(held, file.version)
     mends = verdict is Verdict.UNCHANGED and not change.whole
     if (verdict.takes or mends) and held != change.before:
@@ -171,7 +176,7 @@ def _take(
     if token is not None and stands_by_it:
         tokens.bind(connection, token, key)
     if verdict.takes or mends:
-        store.put(connection, file, change, now)
+        store.put(connection, file, change, stands.item, now)
         who = " by ".join(
             [f"key {key[:16]}", *([token.name] if token else []), *([sender.source] if sender.source else [])]
         )

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Final
@@ -75,10 +75,12 @@ class Blocks:
         rows: list[tuple[bytes, int, bytes]] = cursor.fetchall()
         return rows
 
-    def read(self, start: bytes) -> bytes:
-        """Return the items of the block that starts here."""
-        found: bytes = self._run("SELECT items FROM items WHERE start = @", start).scalar_one()
-        return found
+    def read(self, starts: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        """Return the items of the blocks that start at these."""
+        if self._mark == "%s":
+            return dict(self._run("SELECT start, items FROM items WHERE start = ANY (@)", list(starts)).all())
+        query = " ".join(("SELECT start, items FROM items WHERE start IN", f"({', '.join('@' * len(starts))})"))
+        return dict(self._run(query, *starts).all())
 
     def at_or_before(self, start: bytes) -> Block | None:
         """Return the last block that starts here or before."""
@@ -132,21 +134,25 @@ def opened(reads: Engine) -> Iterator[Stored]:
 # --- what follows a change ---
 
 
-def follow(connection: Connection, file: OriginFile, now: datetime) -> None:
-    """Follow the replacement of what stands of a key by this file, or by itself."""
-    key, held = file.key.hex, itemset(connection)
-    row = connection.execute(_VERSION, {"key": key}).one_or_none()
-    gone = None if row is None else Item(*row)
+def follow(connection: Connection, file: OriginFile, gone: Item | None, now: datetime) -> None:
+    """Follow the replacement of what stands of a key by this file, or by itself.
+
+    Args:
+        connection: of a transaction that holds `changes.lock`.
+        file: what stands now.
+        gone: the item that the key has, as it was read behind that lock.
+        now: this commons' clock.
+    """
+    key = file.key.hex
     come = None if file.seal is None else item_of(file.key, file.seal.time, file.digest)
     if gone == come:
         return
+    itemset(connection).replace(gone, come)
     if gone is not None:
-        held.discard(gone)
         ledger.note(connection, gone.id, ledger.SUPERSEDED, now)
     if come is None:
         connection.execute(_NO_VERSION, {"of_key": key})
         return
-    held.add(come)
     ledger.forget(connection, come.id)
     said = {"id": come.id, "time": come.time, "digest": file.digest}
     if gone is None:
@@ -155,11 +161,17 @@ def follow(connection: Connection, file: OriginFile, now: datetime) -> None:
         connection.execute(_CHANGE_VERSION, {"of_key": key, **said})
 
 
+def item_held(connection: Connection, key: str) -> Item | None:
+    """Return the item that a key has."""
+    row = connection.execute(_VERSION, {"key": key}).one_or_none()
+    return None if row is None else Item(*row)
+
+
 def let_go(connection: Connection, key: str) -> None:
     """Hold a key's version no more, so that its file may come again."""
-    row = connection.execute(_VERSION, {"key": key}).one_or_none()
-    if row is not None:
-        itemset(connection).discard(Item(*row))
+    item = item_held(connection, key)
+    if item is not None:
+        itemset(connection).discard(item)
         connection.execute(_NO_VERSION, {"of_key": key})
 
 

@@ -13,20 +13,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     Connection,
+    FromClause,
+    Table,
     bindparam,
     delete,
     insert,
     select,
     update,
 )
+from sqlalchemy.dialects import postgresql, sqlite
 
 from remem.protocol import OriginFile, PublicKey, Verified, Version, digest_of
+from remem.protocol.items import Item
 from remem_server.database import changes
-from remem_server.database.tables import blocks, contents, equivocations, files, skipped
+from remem_server.database.engine import is_postgres
+from remem_server.database.tables import blocks, contents, equivocations, files, meta, skipped, versions
 from remem_server.errors import Blocked, OriginCollision
 from remem_server.files import items
 from remem_server.files.judging import Judged
@@ -68,6 +73,20 @@ class SkippedLine(NamedTuple):
     got: str
 
 
+class Standing(NamedTuple):
+    """What stands of a key, as whoever holds `changes.lock` finds it.
+
+    Attributes:
+        version: its version, None of a key that never came.
+        item: the item that the key has, if it has one.
+        blocked: why this host does not keep its file; None for a key that is not blocked.
+    """
+
+    version: Version | None
+    item: Item | None
+    blocked: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A key's file as it stood at one moment: enough to accept its successor cheaply.
@@ -100,17 +119,28 @@ class Change:
     whole: bool = True
 
 
+def _beside_meta(*tables: Table) -> FromClause:
+    """Join what there is of a key to `meta`, which has always one row."""
+    joined: FromClause = meta
+    for table in tables:
+        joined = joined.outerjoin(table, table.c.key == bindparam("key"))
+    return joined
+
+
 _FOUND: Final = select(files.c.key, files.c.digest, files.c.size, files.c.held)
 _BY_KEY: Final = _FOUND.where(files.c.key == bindparam("name"))
 _BY_ORIGIN: Final = _FOUND.where(files.c.origin == bindparam("name")).order_by(files.c.key).limit(2)
 _VERSION: Final = select(files.c.seal, files.c.digest).where(files.c.key == bindparam("key"))
 _DATA: Final = select(contents.c.data).where(contents.c.key == bindparam("key"))
-_SNAPSHOT: Final = (
-    select(files.c.seal, files.c.digest, contents.c.data, contents.c.topics)
-    .outerjoin(contents)
-    .where(files.c.key == bindparam("key"))
+# One row, whatever there is of a key.
+_SNAPSHOT: Final = select(
+    files.c.seal, files.c.digest, contents.c.data, contents.c.topics, blocks.c.reason
+).select_from(_beside_meta(files, contents, blocks))
+_STANDING: Final = select(files.c.seal, files.c.digest, versions.c.time, versions.c.id, blocks.c.reason).select_from(
+    _beside_meta(files, versions, blocks)
 )
 _BLOCK: Final = select(blocks.c.reason).where(blocks.c.key == bindparam("key"))
+_FLAGGED: Final = select(equivocations.c.seal).where(equivocations.c.key == bindparam("key")).limit(1)
 _INDEX: Final = (
     select(
         files.c.key,
@@ -129,7 +159,12 @@ _INDEX: Final = (
 _SKIPPED: Final = select(skipped).where(skipped.c.key == bindparam("key"))
 
 _ADD_FILE: Final = insert(files)
-_ADD_CONTENTS: Final = insert(contents)
+_PUT_CONTENTS: Final[dict[bool, Any]] = {
+    of_postgres: made.on_conflict_do_update(
+        index_elements=[contents.c.key], set_={name: made.excluded[name] for name in ("data", "topics")}
+    )
+    for of_postgres, made in ((True, postgresql.insert(contents)), (False, sqlite.insert(contents)))
+}
 _ADD_SKIPPED: Final = insert(skipped)
 _REPLACE_FILE: Final = update(files).where(files.c.key == bindparam("of_key")).values(counted=changes.COUNTED_TO)
 _KEEP_VERSION: Final = update(files).where(files.c.key == bindparam("of_key")).values(held=False)
@@ -167,10 +202,23 @@ def version_of(connection: Connection, key: str) -> Version | None:
     return None if row is None else Version(row.seal, row.digest)
 
 
+def standing(connection: Connection, key: str) -> Standing:
+    """Read what stands of a key, for whoever is to decide what will."""
+    seal, digest, time, id_, blocked = connection.execute(_STANDING, {"key": key}).one()
+    version = None if digest is None else Version(seal, digest)
+    return Standing(version, None if id_ is None else Item(time, id_), blocked)
+
+
 def snapshot(connection: Connection, key: str) -> Snapshot | None:
-    """Read what stands of a key, and what of it need not be verified again."""
-    row = connection.execute(_SNAPSHOT, {"key": key}).one_or_none()
-    if row is None:
+    """Read what stands of a key, and what of it need not be verified again.
+
+    Raises:
+        Blocked: this host does not keep its file.
+    """
+    row = connection.execute(_SNAPSHOT, {"key": key}).one()
+    if row.reason is not None:
+        raise Blocked(key, row.reason)
+    if row.digest is None:
         return None
     version = Version(row.seal, row.digest)
     # What was damaged after it was verified counts as never verified, so that its owner can replace it.
@@ -225,8 +273,16 @@ def skipped_lines(connection: Connection, file: OriginFile) -> list[SkippedLine]
 # --- writing ---
 
 
-def put(connection: Connection, file: OriginFile, change: Change, now: datetime) -> None:
-    """Make an accepted file the one that stands for its key."""
+def put(connection: Connection, file: OriginFile, change: Change, item: Item | None, now: datetime) -> None:
+    """Make an accepted file the one that stands for its key.
+
+    Args:
+        connection: of a transaction that holds `changes.lock`.
+        file: the file.
+        change: how the statements of the key follow.
+        item: the item that the key has until now.
+        now: this commons' clock.
+    """
     key, seal, cursor = file.key.hex, file.seal, changes.next_change(connection)
     row = {
         "key": key,
@@ -244,9 +300,9 @@ def put(connection: Connection, file: OriginFile, change: Change, now: datetime)
         connection.execute(_ADD_FILE, {**row, "counted": cursor})
     else:
         connection.execute(_REPLACE_FILE, {"of_key": key, "to": cursor, **row})
-        connection.execute(_FORGET_CONTENTS, {"of_key": key})
-    connection.execute(_ADD_CONTENTS, {"key": key, "data": file.data, "topics": "\n".join(file.topics)})
-    items.follow(connection, file, now)
+    content = {"key": key, "data": file.data, "topics": "\n".join(file.topics)}
+    connection.execute(_PUT_CONTENTS[is_postgres(connection)], content)
+    items.follow(connection, file, item, now)
     gone = None if change.gone is None else [_topic(topic) for topic in change.gone if topic]
     following.replace(connection, key, gone, change.come.statements)
     _skip_otherwise(connection, key, gone, change.come)
@@ -262,11 +318,13 @@ def drop(connection: Connection, key: str) -> None:
 
 
 def flag_equivocation(connection: Connection, file: OriginFile) -> None:
-    """Keep both seals as proof that the owner of the key sealed this file and the one that stands with one number."""
+    """Keep both seals as proof that the owner of the key sealed this file and the one that stands with one number.
+
+    One proof of a key is enough, whichever number it is of: its owner can make any number of them.
+    """
     assert file.seal is not None
     key, number = file.key.hex, file.seal.number
-    flagged = select(equivocations.c.key).where(equivocations.c.key == key, equivocations.c.seal == number)
-    if connection.execute(flagged).one_or_none() is not None:
+    if connection.execute(_FLAGGED, {"key": key}).first() is not None:
         return
     data = connection.execute(_DATA, {"key": key}).scalar()
     held = version_of(connection, key)

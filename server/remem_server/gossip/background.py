@@ -16,43 +16,28 @@ from datetime import timedelta
 from random import SystemRandom
 from typing import Final
 
-from remem.commons.waiting import Patience
 from remem.protocol import OriginFile, Verdict
 from remem.protocol.items import item_of
-from remem_gossip.dial import Dial, Reply
 from remem_gossip.errors import GossipError
 from remem_gossip.exchange import Answer, Request
-from remem_gossip.failures import NotReached
-from remem_gossip.meeting import Met, ask
+from remem_gossip.meeting import PUSH_PATIENCE, PUSH_SECONDS, Met, ask, deliver
 from remem_gossip.parts import Outcome, Proof, Whole
 from remem_gossip.parts import Verdict as Said
 from remem_gossip.relay import Push, Relay
+from remem_gossip.spans import Span
 from remem_server.database.engine import DATABASE_ERRORS, is_unavailable, why_of, writing
 from remem_server.gossip import peers
 from remem_server.gossip.node import ServerNode
 from remem_server.gossip.peers import Peer
-from remem_server.gossip.rounds import alone, go_round
+from remem_server.gossip.rounds import ROUND_SECONDS, alone, dial_peer, go_round
 from remem_server.opening.context import Commons
 
 _log: Final = logging.getLogger("remem_server")
 _OUTCOMES: Final = {Verdict.NEW: Outcome.NEW, Verdict.NEWER: Outcome.NEWER, Verdict.EQUIVOCATION_TAKEN: Outcome.NEWER}
 # What comes within so long goes together.
 _TOGETHER_SECONDS: Final = 0.2
-_PUSH_PATIENCE: Final = Patience(connect=3, read=10, whole=20)
 _END_SECONDS: Final = 2.0
 _MINUTE: Final = 60.0
-
-
-class _Dial(Dial):
-    """A way to a peer that ends where the server does."""
-
-    ends: Callable[[], bool]
-
-    def ask(self, method: str, path: str, body: bytes = b"", content_type: str | None = None, *, most: int) -> Reply:
-        """Ask the peer for something, unless the server ends."""
-        if self.ends():
-            raise NotReached("a server that goes on", "one that ends")
-        return super().ask(method, path, body, content_type, most=most)
 
 
 class Gossiping:
@@ -70,6 +55,7 @@ class Gossiping:
         self._relay = Relay()
         self._news = threading.Condition()
         self._ending = threading.Event()
+        self._life = Span()
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
@@ -82,6 +68,7 @@ class Gossiping:
     def stop(self) -> None:
         """End; an exchange that is under way breaks off."""
         self._ending.set()
+        self._life.end()
         with self._news:
             self._news.notify_all()
         for thread in self._threads:
@@ -121,16 +108,12 @@ class Gossiping:
                 last = peers.last_tried(connection)
             if last is not None and commons.clock() - last < timedelta(minutes=commons.settings.gossip_minutes / 2):
                 return
-            go_round(commons, self._random, dialling=self._dial, told=self._tell)
+            time = Span(ROUND_SECONDS, within=self._life)
+            go_round(commons, self._random, time=time, told=self._tell)
 
     def _tell(self, met: Met) -> None:
         if not self._ending.is_set():
             self._told(met)
-
-    def _dial(self, commons: Commons, peer: Peer, patience: Patience | None = None) -> Dial:
-        dial = _Dial(peer.address, commons.key, commons.clock, allowed=peer.allowed, patience=patience)
-        dial.ends = self._ending.is_set
-        return dial
 
     # --- pushes ---
 
@@ -152,22 +135,16 @@ class Gossiping:
             self._deliver(push, known)
 
     def _deliver(self, push: Push, known: dict[str, Peer]) -> None:
+        time = Span(PUSH_SECONDS, within=self._life)
         steps = self._relay.steps(ServerNode(self._commons, self._random), push)
-        try:
-            url, request = next(steps)
-            while not self._ending.is_set():
-                url, request = steps.send(self._ask(known[url], request))
-        except StopIteration:
-            return
-        finally:
-            steps.close()
+        deliver(steps, lambda url, request: self._ask(known[url], request, time), time)
 
-    def _ask(self, peer: Peer, request: Request) -> Answer | None:
+    def _ask(self, peer: Peer, request: Request, time: Span) -> Answer | None:
         try:
-            with closing(self._dial(self._commons, peer, _PUSH_PATIENCE)) as dial:
+            with closing(dial_peer(self._commons, peer, time, PUSH_PATIENCE)) as dial:
                 return ask(dial, request)
         except GossipError:
-            if not self._ending.is_set():
+            if not time.is_ended:
                 with writing(self._commons.engine) as connection:
                     peers.note_failed(connection, peer.url, self._commons.clock())
             return None

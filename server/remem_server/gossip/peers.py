@@ -24,9 +24,7 @@ _OF_KEY: Final = select(peers.c.url).where(peers.c.key == bindparam("key")).orde
 _PUBLISHED: Final = select(peers.c.url).where(peers.c.published).order_by(peers.c.url)
 _LAST_TRIED: Final = select(func.max(peers.c.tried))
 _CHANGE: Final = update(peers).where(peers.c.url == bindparam("of_url"))
-_ANSWERED: Final = _CHANGE.values(
-    failures=0,
-    next_try=None,
+_WORD: Final = _CHANGE.values(
     promised=peers.c.promised + bindparam("more_promised"),
     delivered=peers.c.delivered + bindparam("more_delivered"),
 )
@@ -110,11 +108,22 @@ def remove(connection: Connection, url: str) -> None:
     connection.execute(delete(spent).where(spent.c.account == url))
 
 
-def note_key(connection: Connection, url: str, key: str) -> None:
-    """Note which key a peer says that it signs with, unless another peer said so before: nothing proves it."""
-    if url_of_key(connection, key) not in (None, url):
-        return
+def note_said(connection: Connection, url: str, key: str, *, own: str) -> str | None:
+    """Note that a peer said who it is, which ends its rest; return the address of another that has the key it named."""
+    connection.execute(_CHANGE, {"of_url": url, "failures": 0, "next_try": None})
+    return note_key(connection, url, key, own=own)
+
+
+def note_key(connection: Connection, url: str, key: str, *, own: str = "") -> str | None:
+    """Note which key a peer names; where another named it before, note nothing and return the address of that one.
+
+    Nothing proves that it has the key. The commons' `own` key may be that of several, which are all the commons itself.
+    """
+    other = url_of_key(connection, key)
+    if key != own and other not in (None, url):
+        return other
     connection.execute(_CHANGE, {"of_url": url, "key": key})
+    return None
 
 
 def note_tried(connection: Connection, url: str, now: datetime) -> None:
@@ -122,11 +131,15 @@ def note_tried(connection: Connection, url: str, now: datetime) -> None:
     connection.execute(_CHANGE, {"of_url": url, "tried": now})
 
 
-def note_answered(connection: Connection, url: str, *, promised: int, delivered: int, now: datetime) -> None:
-    """Note that an exchange with a peer came to its end, and how it kept its word."""
-    kept = {"more_promised": promised, "more_delivered": delivered}
-    connection.execute(_ANSWERED, {"of_url": url, "answered": now, **kept})
+def note_word(connection: Connection, url: str, *, promised: int, delivered: int) -> None:
+    """Note how a peer kept its word in an exchange."""
+    connection.execute(_WORD, {"of_url": url, "more_promised": promised, "more_delivered": delivered})
     connection.execute(_HALVE, {"of_url": url})
+
+
+def note_answered(connection: Connection, url: str, now: datetime) -> None:
+    """Note that an exchange with a peer came to its end."""
+    connection.execute(_CHANGE, {"of_url": url, "answered": now, "failures": 0, "next_try": None})
 
 
 def note_failed(connection: Connection, url: str, now: datetime) -> datetime | None:

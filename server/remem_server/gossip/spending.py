@@ -3,18 +3,23 @@
 A peer has one account, whether it is asked or offers. All that are no peers share one, which is small: keys are free,
 and whoever has one account has many. Of a token, the file of its own key has an account beside it, so that what
 strangers bring does not keep it out.
+
+Several servers of one commons may spend of an account at once. Each adds what it spent by one statement, which tells it
+what all of them spent by then (`remem_gossip/account.py`).
 """
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, delete, select
+from sqlalchemy import Connection, Engine, bindparam, delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from remem_gossip.budget import Allowance, Budget, night_of
-from remem_server.database.engine import is_postgres
+from remem_gossip.account import Account
+from remem_gossip.budget import Budget, night_of
+from remem_server.database.engine import is_postgres, writing
 from remem_server.database.tables import spent
 from remem_server.settings import Settings
 
@@ -36,7 +41,8 @@ _FORGET: Final = delete(spent).where(spent.c.night <= bindparam("before"))
 
 def _adding(insert: Any) -> Any:
     more = {name: spent.c[name] + insert.excluded[name] for name in Budget.__slots__}
-    return insert.on_conflict_do_update(index_elements=["account", "night"], set_=more)
+    changed = insert.on_conflict_do_update(index_elements=["account", "night"], set_=more)
+    return changed.returning(*(spent.c[name] for name in Budget.__slots__))
 
 
 _ADD: Final = {True: _adding(postgresql.insert(spent)), False: _adding(sqlite.insert(spent))}
@@ -53,18 +59,19 @@ def budget_of_strangers(settings: Settings) -> Budget:
     return Budget(*(max(1, getattr(whole, name) // STRANGERS_PART) for name in Budget.__slots__))
 
 
-def allowance(connection: Connection, account: str, budget: Budget, now: datetime) -> Allowance:
-    """Return what is left of a budget tonight."""
-    row = connection.execute(_SPENT, {"account": account, "night": night_of(now)}).one_or_none()
-    return Allowance(budget, None if row is None else Budget(*row))
+def account(engine: Engine, name: str, budget: Budget, now: datetime) -> Account:
+    """Open an account for tonight."""
+    of_tonight = {"account": name, "night": night_of(now)}
 
+    def add(more: Budget) -> Budget:
+        if more == Budget():
+            with engine.connect() as connection:
+                row = connection.execute(_SPENT, of_tonight).one_or_none()
+            return Budget() if row is None else Budget(*row)
+        with writing(engine) as connection:
+            return Budget(*connection.execute(_ADD[is_postgres(connection)], {**of_tonight, **asdict(more)}).one())
 
-def note(connection: Connection, account: str, before: Budget, after: Budget, now: datetime) -> None:
-    """Add to an account what was spent between two moments of an allowance."""
-    more = {name: getattr(after, name) - getattr(before, name) for name in Budget.__slots__}
-    if any(more.values()):
-        row = {"account": account, "night": night_of(now), **more}
-        connection.execute(_ADD[is_postgres(connection)], row)
+    return Account(budget, add)
 
 
 def forget_old(connection: Connection, now: datetime) -> None:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from remem.protocol import Confirmation, Denial, Lesson
 from remem.protocol.evidence import Count
@@ -45,9 +45,15 @@ class _Confirmed(NamedTuple):
     turned: bool = False
 
 
+_OTHERS: Final = (
+    select(tokens.c.id)
+    .where(tokens.c.principal == bindparam("principal"), tokens.c.key != bindparam("but"), tokens.c.revoked.is_(None))
+    .limit(1)
+)
 _ALONE: Final = Fellows()
 _NOT: Final = _Confirmed()
 _NOTHING: Final = Count()
+_PUBLISHED: Final = Count(standing=1)
 _SILENT: Final = Stance()
 
 
@@ -140,8 +146,7 @@ def _follow(
     if was.voice.principal != now.voice.principal:
         said.answer(connection, key, now.voice.principal)
     said.add(connection, come, now.voice.principal, change.marks)
-    new = {(key, row["type"], row["subject"]) for row in come}
-    said.mark(connection, {topic: counts for topic, counts in change.marks.items() if topic not in new})
+    said.mark(connection, change.marks)
     _settle(connection, policy, change.rows, change.unsure)
     silent = {hash_ for hash_ in hashes if hash_ not in now.stances and not any(change.rows[hash_].sums)}
     gone = silent - lesson_rows.said_of(connection, silent)
@@ -151,12 +156,7 @@ def _follow(
 def _fellows(connection: Connection, principal: str | None, key: str, hashes: Collection[str]) -> Mapping[str, Fellows]:
     if principal is None or not hashes:
         return {}
-    others = (
-        select(tokens.c.id)
-        .where(tokens.c.principal == principal, tokens.c.key != key, tokens.c.revoked.is_(None))
-        .limit(1)
-    )
-    if connection.execute(others).first() is None:
+    if connection.execute(_OTHERS, {"principal": principal, "but": key}).first() is None:
         return {}
     return said.fellows_of(connection, principal, key, hashes)
 
@@ -208,6 +208,9 @@ class _Change:
         if not voice.heard or (stance is _SILENT and confirmed is _NOT):
             return _NOTHING
         revokes, publishes = stance.revocation is not None, stance.lesson is not None
+        if publishes and not revokes and stance.confirmation is None and confirmed is _NOT:
+            # As nearly all lines of a long file.
+            return _PUBLISHED
         confirms = stance.confirmation is not None and stance.confirmation.time is not None
         return Count(
             standing=int(publishes and not revokes),
@@ -264,14 +267,17 @@ def _principal(confirmed: _Confirmed) -> Count:
 
 def _moved(held: Count, less: Count, more: Count) -> Count:
     """Add a difference to sums; where it does not tell the time of the last confirmation, that is None."""
+    if less is more:
+        return held
+    # In their order, not by name: a file has hundreds of them.
     return Count(
-        standing=held.standing - less.standing + more.standing,
-        revoking=held.revoking - less.revoking + more.revoking,
-        trusted=more.trusted if less.trusted or more.trusted else held.trusted,
-        confirmations=held.confirmations - less.confirmations + more.confirmations,
-        turned=held.turned - less.turned + more.turned,
-        last_confirmed=_later(held.last_confirmed, less.last_confirmed, more.last_confirmed),
-        unadmitted=held.unadmitted - less.unadmitted + more.unadmitted,
+        held.standing - less.standing + more.standing,
+        held.revoking - less.revoking + more.revoking,
+        more.trusted if less.trusted or more.trusted else held.trusted,
+        held.confirmations - less.confirmations + more.confirmations,
+        held.turned - less.turned + more.turned,
+        _later(held.last_confirmed, less.last_confirmed, more.last_confirmed),
+        held.unadmitted - less.unadmitted + more.unadmitted,
     )
 
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 import secrets
 from dataclasses import dataclass
+from typing import Final
 
 from sqlalchemy import Connection, select, update
 
 from remem_server.database.tables import meta
+
+_POLICY: Final = select(meta.c.policy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ def end_count(connection: Connection, policy: CountingPolicy) -> None:
 
 
 def _stored(connection: Connection) -> str | None:
-    stored: str | None = connection.execute(select(meta.c.policy)).scalar_one()
+    stored: str | None = connection.execute(_POLICY).scalar_one()
     return stored
 
 

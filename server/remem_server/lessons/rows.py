@@ -137,7 +137,7 @@ def read_rows(connection: Connection, hashes: Collection[str]) -> dict[str, Stor
     """Read the rows of these hashes, as far as they have any."""
     found: dict[str, Stored] = {}
     for some in chunks(hashes):
-        for id_, hash_, shown, kind, said, updated, *sums in connection.execute(_ROWS, {"hashes": some}):
+        for id_, hash_, shown, kind, said, updated, *sums in connection.execute(_ROWS, {"hashes": some}).all():
             found[hash_] = Stored(id_, Row(Count(*sums), shown, kind, said, updated))
     return found
 
@@ -185,8 +185,8 @@ def write_rows(
 
 
 def _stored_sums(row: Row) -> tuple[Any, ...]:
-    standing, revoking, trusted, *others = row.sums
-    return (standing, revoking, trusted > 0, *others)
+    sums = row.sums
+    return (sums[0], sums[1], sums.trusted > 0, *sums[3:])
 
 
 def _add(connection: Connection, added: list[tuple[str, Row]]) -> list[int]:

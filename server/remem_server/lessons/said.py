@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, delete, literal_column, select, update
@@ -151,12 +150,21 @@ def forget(connection: Connection, key: str, topics: Collection[Topic] | None) -
 def add(
     connection: Connection, rows: Sequence[Mapping[str, Any]], principal: str | None = None, marks: Marks | None = None
 ) -> None:
-    """Add statements of one key, whom they are said for, and whether they count."""
-    found = marks or {}
-    named = [((row["key"], row["type"], row["subject"]), row) for row in rows]
+    """Add statements of one key.
+
+    Args:
+        connection: of a transaction that writes.
+        rows: the statements.
+        principal: whom they are said for.
+        marks: whether they count; those of these statements are taken out of it.
+    """
+    left = {} if marks is None else marks
+    come = []
+    for row in rows:
+        topic = row["key"], row["type"], row["subject"]
+        come.append((*topic, row["time"], row["kind"], row["text"], principal, left.pop(topic, None)))
     # In the order of the table, which then grows at one place.
-    named.sort(key=itemgetter(0))
-    come = [(*topic, row["time"], row["kind"], row["text"], principal, found.get(topic)) for topic, row in named]
+    come.sort()
     insert_rows(connection, statements, (*_TOPIC, *_SAID, "principal", "counts"), come)
 
 

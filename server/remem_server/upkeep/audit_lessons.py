@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, select, text
+from sqlalchemy import Connection, Text, bindparam, cast, select, text
 from sqlalchemy.exc import DatabaseError
 
 from remem_server.database.engine import is_postgres
@@ -23,7 +23,9 @@ from remem_server.lessons.rows import Row
 from remem_server.lessons.tallies import Mark, Marked, counted, hashes_after
 from remem_server.upkeep.findings import Finding, compared, spelled
 
-_ROWS: Final = select(lessons).where(lessons.c.hash.in_(bindparam("hashes", expanding=True)))
+# The words as text, which PostgreSQL spells in the way that they are compared in.
+_COLUMNS: Final = [cast(one, Text).label("words") if one is lessons.c.words else one for one in lessons.c]
+_ROWS: Final = select(*_COLUMNS).where(lessons.c.hash.in_(bindparam("hashes", expanding=True)))
 _PLACED: Final = select(lessons.c.place, lessons.c.words).where(lessons.c.place.is_not(None))
 _AT: Final = select(lessons.c.hash).where(lessons.c.place == bindparam("place"))
 

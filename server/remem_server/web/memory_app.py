@@ -3,9 +3,12 @@
 - One thread has the memory open, and does one thing after the other: a memory is one person's, and has few peers. It
   opens the memory anew where another process changed something, and once a minute, so that it knows what time it is.
 - Anyone who reaches it may reconcile and fetch: what a memory holds is published. Offers are taken of its peers, known
-  by the keys that `remem peers check` learned, and where it is open of anyone, within one small budget for all of them.
+  by the keys that `remem peers add` and `check` learned, and where it is open of anyone, within one small budget for
+  all of them.
 - What comes in as news is pushed on once, to a few peers, by a thread of its own.
 - It stands behind the same doors as a commons: what an address may ask, send and keep open is bounded in one way.
+- Every refusal is a problem. Where the memory cannot be used, it is told in a line of the log, and whoever asked learns
+  nothing of its inside.
 """
 
 from __future__ import annotations
@@ -14,60 +17,70 @@ import asyncio
 import logging
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, closing, suppress
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, closing
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from http import HTTPStatus
 from importlib.metadata import version
 from random import SystemRandom
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import create_engine
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from remem.commons.waiting import Patience
+from remem.errors import RememError
 from remem.memory.home import Home
 from remem.memory.store import transaction
 from remem.protocol import RULES, ProtocolError, SigningKey
+from remem.protocol.errors import show
+from remem.sharing.escape import printable
 from remem_gossip import peers as book
 from remem_gossip import wire
 from remem_gossip.answering import answer_fetch, answer_offer, answer_reconcile
-from remem_gossip.budget import Allowance, Budget
+from remem_gossip.budget import Budget
 from remem_gossip.errors import GossipError
 from remem_gossip.exchange import Answer
 from remem_gossip.exchange import Request as Asked
-from remem_gossip.meeting import ask
+from remem_gossip.meeting import PUSH_PATIENCE, PUSH_SECONDS, ask, deliver
 from remem_gossip.memory_node import MemoryNode, open_memory
 from remem_gossip.night import MEMORY_BUDGET, dial_peer
 from remem_gossip.parts import Verdict
 from remem_gossip.peers import Peer
 from remem_gossip.reconcile import BadFrame
 from remem_gossip.relay import Relay
-from remem_gossip.signatures import SignatureMissing, Signed
+from remem_gossip.signatures import Signed
+from remem_gossip.spans import Span
+from remem_server.answers import Descriptor, SizeLimits
 from remem_server.database.engine import Database
-from remem_server.errors import Busy, CommonsError, NotAPeer
+from remem_server.errors import Busy, CommonsError, Internal, MethodRefused, NotAPeer, RouteUnknown, StoreUnavailable
 from remem_server.gossip.spending import STRANGERS, STRANGERS_PART
 from remem_server.opening.context import Commons
 from remem_server.opening.description import DESCRIPTOR_PATH
 from remem_server.settings import Settings
 from remem_server.web.between import JSON, LINES, OCTETS, read_body, signed_by
-from remem_server.web.problems import problem_of
+from remem_server.web.problems import Refusal, problem_of
 from remem_server.web.watching import Watch, note_code, seen_of
+from remem_server.web.zipping import coding_for
 
 _log: Final = logging.getLogger("remem_server")
 _ANEW: Final = timedelta(minutes=1)
 _BODY_SECONDS: Final = 60
 _BODIES_OF_ONE: Final = 4
-_TRIES_MOST: Final = 6
 _WAITING_MOST: Final = 32
 _BUSY_SECONDS: Final = 2
-_PATIENCE: Final = Patience(connect=2, read=5, whole=10)
+# All others wait as long for another process that writes.
+_LOCKED_MILLISECONDS: Final = 2_000
 _STRANGERS_BUDGET: Final = Budget(*(getattr(MEMORY_BUDGET, name) // STRANGERS_PART for name in Budget.__slots__))
+_LOCKED: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+# The lowest byte of a code of SQLite; the others say more of the same.
+_CODE_BITS: Final = 0xFF
 _KEEP_NOT: Final = {"Cache-Control": "no-store"}
 
 _T = TypeVar("_T")
@@ -114,12 +127,22 @@ class Host:
         self._relay = Relay()
         self._news = threading.Lock()
         self._pusher = ThreadPoolExecutor(1, thread_name_prefix="push")
+        self._life = Span()
+
+    def open(self) -> None:
+        """Open the memory now, so that whoever serves it knows that it can be used.
+
+        Raises:
+            RememError, OSError, sqlite3.Error: it cannot.
+        """
+        self._thread.submit(self._memory).result()
 
     async def run(self, work: Callable[[_Open], _T]) -> _T:
         """Do something with the memory, when its turn has come.
 
         Raises:
-            Busy: too much waits already.
+            Busy: too much waits already, or another process writes.
+            RememError, OSError, sqlite3.Error: it cannot be used.
         """
         if self._waiting >= _WAITING_MOST:
             raise Busy(f"expected at most {_WAITING_MOST} requests to wait, got more", _BUSY_SECONDS)
@@ -127,13 +150,18 @@ class Host:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: work(self._memory()))
         except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & _CODE_BITS not in _LOCKED:
+                raise
             # Another process writes, and takes its time.
             raise Busy("expected a memory that nobody else changes, got one that is locked", _BUSY_SECONDS) from error
         finally:
             self._waiting -= 1
 
     def close(self) -> None:
-        """Close the memory."""
+        """Close the memory, if that was not done; a push that is under way breaks off."""
+        if self._life.is_ended:
+            return
+        self._life.end()
         self._pusher.shutdown(cancel_futures=True)
         self._thread.submit(self._stack.close).result()
         self._thread.shutdown()
@@ -158,13 +186,11 @@ class Host:
         """Take in an offer."""
         now = self.clock()
         budget = _STRANGERS_BUDGET if account == STRANGERS else MEMORY_BUDGET
-        before = book.spent(memory.db, account, now)
-        allowance = Allowance(budget, before)
+        spending = book.account(memory.db, account, budget, now)
         try:
-            verdicts = answer_offer(memory.node, body, account, allowance)
+            verdicts = answer_offer(memory.node, body, account, spending)
         finally:
-            with transaction(memory.db):
-                book.note_spent(memory.db, account, before, allowance.spent, now)
+            spending.settle()
         with self._news:
             self._relay.note(wire.read_offer(body), verdicts, account, now)
             is_news = len(self._relay) > 0
@@ -181,20 +207,18 @@ class Host:
                 push = self._relay.next([peer.standing for peer in known.values()], now, self._random)
             if push is None:
                 return
-            steps = self._relay.steps(node, replace(push, order=push.order[:_TRIES_MOST]))
-            with suppress(StopIteration):
-                url, request = next(steps)
-                while True:
-                    url, request = steps.send(self._ask(known[url], request, home, db))
+            time = Span(PUSH_SECONDS, within=self._life)
+            deliver(self._relay.steps(node, push), lambda url, one: self._ask(known[url], one, home, db, time), time)
 
-    def _ask(self, peer: Peer, request: Asked, home: Home, db: sqlite3.Connection) -> Answer | None:
+    def _ask(self, peer: Peer, request: Asked, home: Home, db: sqlite3.Connection, time: Span) -> Answer | None:
         token = home.config().target(peer.url).token
         try:
-            with closing(dial_peer(peer, home.signing_key(), token, _PATIENCE)) as dial:
+            with closing(dial_peer(peer, home.signing_key(), token, time, PUSH_PATIENCE)) as dial:
                 return ask(dial, request)
         except GossipError:
-            with transaction(db):
-                book.note_failed(db, peer.url, self.clock())
+            if not time.is_ended:
+                with transaction(db):
+                    book.note_failed(db, peer.url, self.clock())
             return None
 
     def _memory(self) -> _Open:
@@ -205,6 +229,7 @@ class Host:
         self._opened = None
         self._stack.close()
         home, db = self._stack.enter_context(self._opening())
+        db.execute(f"PRAGMA busy_timeout = {_LOCKED_MILLISECONDS}")
         node = self._stack.enter_context(open_memory(home, db, now=now, random=self._random))
         self._opened = _Open(home, db, node, now, _state(db))
         return self._opened
@@ -240,14 +265,12 @@ def memory_app(host: Host) -> Starlette:
 
     async def fetch(request: Request) -> Response:
         body, _ = await read(request, wire.ASKED_BYTES, wire.BadBody)
-        answer = await host.run(lambda memory: b"".join(answer_fetch(memory.node, body)))
-        return Response(answer, 200, _KEEP_NOT, LINES)
+        coding, headers = coding_for(request.headers.get("accept-encoding", ""))
+        answer = await host.run(lambda memory: b"".join(coding(answer_fetch(memory.node, body))))
+        return Response(answer, 200, {**_KEEP_NOT, **headers}, LINES)
 
     async def offer(request: Request) -> Response:
-        signed = signed_by(request, host.clock())
-        if signed is None and not host.is_open:
-            raise SignatureMissing("a request that a peer signed", "one without a signature")
-        account = await host.run(partial(host.caller, signed))
+        account = await host.run(partial(host.caller, signed_by(request, host.clock())))
         body, _ = await read(request, wire.OFFER_BYTES, wire.BadBody)
         verdicts = await host.run(partial(host.take, account, body))
         return Response(wire.write_verdicts(verdicts), 200, _KEEP_NOT, JSON)
@@ -255,8 +278,8 @@ def memory_app(host: Host) -> Starlette:
     routes = [Route(DESCRIPTOR_PATH, describe, methods=["GET"])]
     for path, answer in ((wire.RECONCILE, reconcile), (wire.FETCH, fetch), (wire.OFFER, offer)):
         routes.append(Route(path, answer, methods=["POST"]))
-    refusals: dict[Any, Any] = dict.fromkeys((CommonsError, ProtocolError, GossipError), _refused)
-    app = Starlette(routes=routes, exception_handlers=refusals, lifespan=open_for_as_long)
+    app = Starlette(routes=routes, exception_handlers=_HANDLERS, lifespan=open_for_as_long)
+    app.router.redirect_slashes = False
     app.state.watch = watch
     return app
 
@@ -268,31 +291,69 @@ def _stand_in(clock: Callable[[], datetime]) -> Commons:
     return Commons(Settings.model_construct(), Database(nothing, nothing, {}), clock, key, ())
 
 
-def _description(is_open: bool, memory: _Open) -> dict[str, object]:
-    return {
-        "protocol": [RULES.version],
-        "software": f"remem/{version('remem')}",
-        "key": memory.home.signing_key().public.hex,
-        "operators": [],
-        "open": is_open,
-        "private": False,
-        "limits": {name: getattr(RULES, name) for name in ("line_bytes", "file_bytes", "file_records")},
-        "confirmations": RULES.confirmations,
-        "window_days": RULES.window.days,
-        "peers": [],
-    }
+def _description(is_open: bool, memory: _Open) -> dict[str, Any]:
+    """Describe a memory as a commons is described; it has no operators, and tells nobody of its peers."""
+    return Descriptor(
+        protocol=[RULES.version],
+        software=f"remem/{version('remem')}",
+        key=memory.home.signing_key().public.hex,
+        operators=[],
+        open=is_open,
+        private=False,
+        limits=SizeLimits(line_bytes=RULES.line_bytes, file_bytes=RULES.file_bytes, file_records=RULES.file_records),
+        confirmations=RULES.confirmations,
+        window_days=RULES.window.days,
+        peers=[],
+    ).model_dump()
 
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, (CommonsError, ProtocolError, GossipError))
+    return _told(request, error)
+
+
+async def _no_route(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    got = f"{request.method} {show(request.url.path)}"
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        return _told(request, MethodRefused(f"expected a method of this route, got {got}"), error.headers)
+    return _told(request, RouteUnknown(f"expected a route of this node, got {got}"))
+
+
+async def _unusable(request: Request, error: Exception) -> Response:
+    """Answer where the owner has to do something: the log says what."""
+    _log.error("the memory cannot be used: %s", printable(str(error)))
+    return _told(request, Internal("expected a memory that can be used, got one that cannot"))
+
+
+async def _unavailable(request: Request, error: Exception) -> Response:
+    """Answer where the disk or the database does not do what was asked."""
+    _log.error("the memory cannot do what was asked: %s", printable(str(error)))
+    return _told(request, StoreUnavailable("expected a memory that answers, got one that does not now"))
+
+
+async def _failed(request: Request, _error: Exception) -> Response:
+    return _told(request, Internal("expected an answer, got an error of this node"))
+
+
+_HANDLERS: Final[dict[Any, Any]] = {
+    **dict.fromkeys((CommonsError, ProtocolError, GossipError), _refused),
+    **dict.fromkeys((sqlite3.Error, OSError), _unavailable),
+    HTTPException: _no_route,
+    RememError: _unusable,
+    Exception: _failed,
+}
+
+
+def _told(request: Request, error: Refusal, headers: Mapping[str, str] | None = None) -> Response:
     note_code(request, error)
-    return problem_of(error)
+    return problem_of(error, headers)
 
 
 def _tell_failure(push: Future[None]) -> None:
     # What does not go now travels by the exchanges of the night.
     if not push.cancelled() and (error := push.exception()) is not None:
-        _log.warning("news was not pushed on: %s", error)
+        _log.warning("news was not pushed on: %s", printable(str(error)))
 
 
 def _state(db: sqlite3.Connection) -> int:

@@ -11,6 +11,7 @@ None of the patterns that make sentences is used to judge them. Three ways of ju
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from hashlib import blake2b
@@ -51,6 +52,7 @@ POSITIONS = [
     "error[{}]: mismatched types", "HTTP {}", "exit status {}", "line {}", "{} (errcheck)", "failed ({})",
 ]  # fmt: skip
 
+EVERY_WAY = bool(os.environ.get("CI"))
 FIELDS = ["title", "happened", "said", "agent_did", "expected", "text", "agent", "session", "cwd"]
 BASE = {
     "title": "Bash: run the tests",
@@ -78,11 +80,13 @@ PLACES = [
 ]  # fmt: skip
 
 
-def _sentences_with(word: str, position: str) -> Iterator[tuple[str, str]]:
+def _sentences_with(word: str, position: str, turn: int) -> Iterator[tuple[str, str]]:
+    """Plant a word in one of three ways, by turns; in all three where CI is set."""
     text = position.replace("{{", "\x01").replace("}}", "\x02").replace("{}", word)
     text = text.replace("\x01", "{").replace("\x02", "}")
     for kind, field in PLACES:
-        for planted in (text, f"{BASE[field]} {text}", f"{text} {BASE[field]}"):
+        ways = [text, f"{BASE[field]} {text}", f"{text} {BASE[field]}"]
+        for planted in ways if EVERY_WAY else [ways[turn % 3]]:
             yield f"{kind}.{field}", _sentence(kind=kind, **{**BASE, field: planted})
 
 
@@ -93,14 +97,15 @@ def _parts(word: str) -> list[str]:
 
 @pytest.mark.parametrize("canary", CANARIES)
 def test_no_canary_survives_in_any_position_of_any_field(canary: str) -> None:
-    told = 0
-    for position in POSITIONS:
-        for place, sentence in _sentences_with(canary, position):
+    made = told = 0
+    for turn, position in enumerate(POSITIONS, CANARIES.index(canary)):
+        for place, sentence in _sentences_with(canary, position, turn):
+            made += 1
             told += bool(sentence)
             for part in _parts(canary):
                 assert part not in sentence.lower(), (place, position, sentence)
     # The canaries are kept out of sentences, and not by making none.
-    assert told > len(POSITIONS) * len(PLACES) * 2
+    assert told > made * 2 / 3
 
 
 # Ordinary words as names: nothing but their place tells that they are private.

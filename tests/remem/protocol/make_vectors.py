@@ -17,6 +17,7 @@ from typing import Final
 from .vectors_base import Vectors
 from .vectors_files import file_vectors, newest_vectors
 from .vectors_held import held_vectors
+from .vectors_items import body_vectors, item_vectors
 from .vectors_keys import key_vectors, signature_vectors
 from .vectors_lines import line_vectors
 from .vectors_records import record_vectors
@@ -42,6 +43,8 @@ def all_vectors() -> dict[str, Vectors]:
         "state": state_vectors() | revoked_vectors() | held_vectors(),
         "event": event_vectors(),
         "seal": seal_vectors(),
+        "item": item_vectors(),
+        "body": body_vectors(),
     }
 
 

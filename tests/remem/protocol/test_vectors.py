@@ -335,8 +335,8 @@ def test_an_empty_folder_of_vectors_is_refused(tmp_path: Path) -> None:
 
 
 def test_every_kind_of_vector_is_run() -> None:
-    run = set(re.findall(r'"(\w+)"', "".join(re.findall(r"@of_kind\((.*?)\)", Path(__file__).read_text("utf-8")))))
-    assert run == {vector.kind for vector in VECTORS}
+    here = "".join(path.read_text("utf-8") for path in Path(__file__).parent.glob("test_vectors*.py"))
+    assert set(re.findall(r'"(\w+)"', "".join(re.findall(r"@of_kind\((.*?)\)", here)))) == {v.kind for v in VECTORS}
 
 
 def test_a_vector_has_a_name_that_a_link_can_hold() -> None:
@@ -362,7 +362,7 @@ def fault_codes() -> Iterable[str]:
 
 def test_every_error_code_has_a_vector() -> None:
     codes = {child.code for child in subclasses(ProtocolError)}
-    assert codes == {vector.error for vector in VECTORS if vector.error is not None}
+    assert codes == {vector.error for vector in VECTORS if vector.error is not None and vector.kind != "body"}
 
 
 def test_every_judgement_code_has_a_vector() -> None:

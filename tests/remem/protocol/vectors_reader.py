@@ -36,7 +36,7 @@ class Vector:
         return values
 
     def data(self, name: str) -> bytes:
-        """Return the bytes of its `line` or `file`, however they are spelled."""
+        """Return the bytes of its `line`, `file` or `body`, however they are spelled."""
         if name in self.given:
             return str(self.given[name]).encode()
         if f"{name}_hex" in self.given:

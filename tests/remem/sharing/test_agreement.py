@@ -50,7 +50,7 @@ from remem_testkit.server import HandClock, ServedCommons, serve
 
 from ..protocol.state_model import Expected, expected_reading  # noqa: TID252 - an absolute name would be the client's
 
-SEEDS: Final = int(os.environ.get("REMEM_TEST_SEEDS", "2"))
+SEEDS: Final = int(os.environ.get("REMEM_TEST_SEEDS", "1"))
 """How often it is tried: `tests/bench/bench_agreement.py` does it many times more."""
 CIRCLES: Final = 6
 KEYS: Final = 7

@@ -104,7 +104,7 @@ def test_a_fingerprint_is_of_the_little_endian_sum_and_the_count() -> None:
         pytest.param("61 ff", "a number", id="a-number-that-does-not-end"),
         pytest.param("61 01", "a number", id="a-bound-without-a-length"),
         pytest.param("61 01 21" + "00" * 33 + "00", "at most 32 bytes", id="an-id-of-33-bytes"),
-        pytest.param("61 01 02 aa", "2 bytes", id="an-id-that-does-not-end"),
+        pytest.param("61 01 02 aa", "2 more bytes", id="an-id-that-does-not-end"),
         pytest.param("61 00 01 aa 00", "infinity alone", id="an-id-at-infinity"),
         pytest.param("61 00 01 00 00", "infinity alone", id="a-zero-id-at-infinity"),
         pytest.param("61 81ffffffffffffffff7f 00 00 02 00 00", "before infinity", id="a-sum-that-reaches-infinity"),
@@ -113,9 +113,9 @@ def test_a_fingerprint_is_of_the_little_endian_sum_and_the_count() -> None:
         pytest.param("61 05 01 bb 00 01 00 00", "not before the last", id="a-prefix-that-descends"),
         pytest.param("61 00 00", "a number", id="no-mode"),
         pytest.param("61 00 00 03", "a mode of 0, 1 or 2", id="an-unknown-mode"),
-        pytest.param("61 00 00 01" + "00" * 15, "16 bytes", id="half-a-fingerprint"),
-        pytest.param("61 00 00 02 01" + "00" * 31, "32 bytes", id="half-an-id"),
-        pytest.param("61 00 00 02 81ffffffffffffffff7f", "bytes, got 0", id="a-list-of-2^64-ids"),
+        pytest.param("61 00 00 01" + "00" * 15, "16 more bytes", id="half-a-fingerprint"),
+        pytest.param("61 00 00 02 01" + "00" * 31, "32 more bytes", id="half-an-id"),
+        pytest.param("61 00 00 02 81ffffffffffffffff7f", "more bytes of the message, got 0", id="a-list-of-2^64-ids"),
     ],
 )
 def test_what_no_writer_writes_is_refused(written: str, expected: str) -> None:
@@ -129,7 +129,7 @@ def test_what_no_writer_writes_is_refused(written: str, expected: str) -> None:
 
 @pytest.mark.parametrize("written", ["", "00", "5f", "70", "ff"])
 def test_what_has_no_version_is_refused(written: str) -> None:
-    with pytest.raises(BadFrame, match=r"expected (a version|1 bytes)"):
+    with pytest.raises(BadFrame, match=r"expected (a version|1 more byte of)"):
         Reader(bytes.fromhex(written)).version()
 
 

@@ -81,5 +81,5 @@ def test_lines_that_cannot_be_are_refused(lines: list[str]) -> None:
 
 
 def test_a_message_that_is_none_is_a_bad_frame() -> None:
-    with pytest.raises(BadFrame, match="expected 1 bytes, got 0"):
+    with pytest.raises(BadFrame, match="expected 1 more byte of the message, got 0"):
         list(answers(["seal", "msg,"]))

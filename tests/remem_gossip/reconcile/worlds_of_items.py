@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
 
@@ -33,10 +34,10 @@ class Talked:
     need: set[bytes] = field(default_factory=set)
 
 
-def talk(first: Reconciler, second: Reconciler, most: int = 2_000) -> Talked:
-    """Let the first side begin, and both talk until it has learned everything."""
+def talk(first: Reconciler, second: Reconciler, most: int = 2_000, since: int = 0) -> Talked:
+    """Let the first side begin, at a time, and both talk until it has learned everything."""
     talked = Talked()
-    message: bytes | None = first.initiate()
+    message: bytes | None = first.initiate(since)
     while message is not None:
         assert len(talked.sent) < most, f"expected at most {most} trips, got more"
         talked.sent.append(len(message))
@@ -94,3 +95,9 @@ class Arithmetic:
         self.calls += 1
         self.listed += end - begin
         return [index.to_bytes(32, "little") for index in range(begin, end)]
+
+    def expect_bounds(self, bounds: Iterable[Item]) -> None:
+        pass
+
+    def expect_indexes(self, indexes: Iterable[int]) -> None:
+        pass

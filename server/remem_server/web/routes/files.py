@@ -29,6 +29,7 @@ from remem_server.web.asking import commons_of, secret_of
 from remem_server.web.limits import BODIES_OF_A_TOKEN, BODIES_OF_AN_ADDRESS, token_name
 from remem_server.web.problems import refusals
 from remem_server.web.watching import seen_of, watch_of
+from remem_server.web.zipping import LEVEL, accepts_gzip
 
 SUFFIX: Final = ".jsonl"
 PATH: Final = f"/commons/{{name}}{SUFFIX}"
@@ -39,8 +40,6 @@ _NAME: Final = re.compile(r"[0-9a-f]{64}|[0-9a-f]{16}")
 _CONDITION_CHARACTERS: Final = 8_192
 # Far above any length that is allowed, and far below what `int` refuses.
 _LENGTH_DIGITS: Final = 20
-# Signatures hardly compress, so a higher level costs more and gains next to nothing.
-_GZIP_LEVEL: Final = 1
 
 Name = Annotated[str, Path(description="A key (64 hex digits) or an origin (16).")]
 
@@ -220,7 +219,7 @@ def read(request: Request, name: Name) -> Response:
             return _head(found.size, headers, zipped=zipped)
         data = store.data_of(connection, found.key)
     if zipped:
-        data = gzip.compress(data, _GZIP_LEVEL, mtime=0)
+        data = gzip.compress(data, LEVEL, mtime=0)
         headers["Content-Encoding"] = "gzip"
     return Response(data, 200, headers, MEDIA_TYPE)
 
@@ -245,23 +244,3 @@ def matches(if_none_match: str | None, etag: str) -> bool:
     # No entity tag of ours has a comma, so none is found inside another.
     tags = [tag.strip(" \t").removeprefix("W/") for tag in if_none_match.split(",")]
     return tags == ["*"] or etag in tags
-
-
-def accepts_gzip(accept_encoding: str) -> bool:
-    """Tell whether an Accept-Encoding lets us compress (RFC 9110, section 12.5.3)."""
-    codings = accept_encoding.lower()
-    if "gzip" not in codings and "*" not in codings:
-        return False
-    weights = dict(map(_weight, codings.split(",")))
-    return weights.get("gzip", weights.get("x-gzip", weights.get("*", 0.0))) > 0.0
-
-
-def _weight(item: str) -> tuple[str, float]:
-    coding, _, parameter = item.partition(";")
-    name, _, value = parameter.partition("=")
-    if name.strip() != "q":
-        return coding.strip(), 1.0
-    try:
-        return coding.strip(), float(value)
-    except ValueError:
-        return coding.strip(), 0.0

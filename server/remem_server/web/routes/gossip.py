@@ -24,8 +24,8 @@ from fastapi.responses import StreamingResponse
 
 from remem.protocol import PublicKey
 from remem_gossip import wire
+from remem_gossip.account import Account
 from remem_gossip.answering import answer_fetch, answer_reconcile
-from remem_gossip.budget import Allowance
 from remem_gossip.errors import GossipError
 from remem_gossip.parts import Outcome, Proof, Verdict, Whole
 from remem_gossip.reconcile import BadFrame
@@ -33,7 +33,6 @@ from remem_gossip.signatures import BadSignature
 from remem_gossip.taking import claim_of
 from remem_server import errors
 from remem_server.answers import Verdicts
-from remem_server.database.engine import writing
 from remem_server.gossip import peers, spending
 from remem_server.gossip.callers import Caller, caller_of
 from remem_server.gossip.node import ServerNode
@@ -44,6 +43,7 @@ from remem_server.web.between import JSON, LINES, OCTETS, read_body, signed_by
 from remem_server.web.limits import token_name
 from remem_server.web.problems import refusals
 from remem_server.web.watching import Watch, seen_of, watch_of
+from remem_server.web.zipping import coding_for
 
 # A message may cost a good part of what a file costs.
 _MUCH: Final = 5
@@ -102,12 +102,13 @@ async def reconcile(request: Request) -> Response:
     openapi_extra=_body(JSON, 'Items, as `{"ids": […]}`', wire.ASKED_BYTES),
 )
 async def fetch(request: Request) -> Response:
-    """Hand out what items name, in the order of the question."""
+    """Hand out what items name, in the order of the question; in gzip to whoever reads that."""
     async with _question(request, wire.ASKED_BYTES, wire.BadBody) as body:
         pieces = await watch_of(request).questions.run(partial(answer_fetch, _reader(commons_of(request)), body))
         # What the database cannot do is told before the answer begins.
         first = await to_thread.run_sync(next, pieces, b"")
-    return StreamingResponse(_from(first, pieces), 200, {"Cache-Control": "no-store"}, LINES)
+    coding, headers = coding_for(request.headers.get("accept-encoding", ""))
+    return StreamingResponse(coding(_from(first, pieces)), 200, {"Cache-Control": "no-store", **headers}, LINES)
 
 
 @router.post(
@@ -245,37 +246,32 @@ class _Taking:
         own = None if caller.own is None or caller.secret is None else (caller.own, caller.secret)
         self._commons, self._caller, self._own = commons, caller, caller.own
         self._node = ServerNode(commons, SystemRandom(), own=own, when_new=when_new, settles=caller.is_peer)
-        self._of: dict[str, tuple[Allowance, Any]] = {}
+        self._accounts: dict[str, Account] = {}
 
     def begin(self, body: bytes) -> Sequence[Whole | Proof]:
         """Read what is offered, and what may still be spent."""
         caller, now = self._caller, self._commons.clock()
-        accounts = {caller.account: caller.budget}
+        budgets = {caller.account: caller.budget}
         if caller.token is not None:
-            accounts[self._own_account] = spending.OWN_FILE
-        with self._commons.engine.connect() as connection:
-            for account, budget in accounts.items():
-                left = spending.allowance(connection, account, budget, now)
-                self._of[account] = (left, left.spent)
+            budgets[self._own_account] = spending.OWN_FILE
+        for name, budget in budgets.items():
+            self._accounts[name] = spending.account(self._commons.engine, name, budget, now)
         return wire.read_offer(body)
 
     def take(self, part: Whole | Proof) -> Verdict:
         """Take in one part."""
-        account = self._own_account if self._is_own(part) else self._caller.account
-        allowance, _ = self._of[account]
+        account = self._accounts[self._own_account if self._is_own(part) else self._caller.account]
         if isinstance(part, Whole):
-            allowance.charge(size=len(part.data))
-        return self._node.take([part], self._caller.source, allowance)[0]
+            account.charge(size=len(part.data))
+        return self._node.take([part], self._caller.source, account)[0]
 
     def end(self, size: int) -> None:
         """Write down what it cost: where it had another form, that it came."""
-        if not self._of:
-            return
-        if all(left.spent == before for left, before in self._of.values()):
-            self._of[self._caller.account][0].charge(size=size)
-        with writing(self._commons.engine) as connection:
-            for account, (left, before) in sorted(self._of.items()):
-                spending.note(connection, account, before, left.spent, self._commons.clock())
+        if self._accounts and all(account.is_settled for account in self._accounts.values()):
+            self._accounts[self._caller.account].charge(size=size)
+        for account in self._accounts.values():
+            if not account.is_settled:
+                account.settle()
 
     @property
     def _own_account(self) -> str:
