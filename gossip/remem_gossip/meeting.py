@@ -22,10 +22,6 @@ from remem_gossip.failures import TooSlow
 from remem_gossip.relay import Steps
 from remem_gossip.spans import Span
 
-OCTETS: Final = "application/octet-stream"
-LINES: Final = "application/x-ndjson"
-JSON: Final = "application/json"
-
 PUSH_SECONDS: Final = 60.0
 """How long one push may take, to all whom it goes to."""
 PUSH_PATIENCE: Final = Patience(connect=3, read=10, whole=20)
@@ -33,7 +29,7 @@ PUSH_PATIENCE: Final = Patience(connect=3, read=10, whole=20)
 
 _TRIES: Final = 3
 """How many peers are tried for each that should answer: where there is no network, none does."""
-_TYPES: Final = {wire.RECONCILE: OCTETS, wire.FETCH: JSON, wire.OFFER: LINES}
+_TYPES: Final = {wire.RECONCILE: wire.OCTETS, wire.FETCH: wire.JSON, wire.OFFER: wire.LINES}
 
 _P = TypeVar("_P")
 

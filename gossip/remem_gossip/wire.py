@@ -29,6 +29,10 @@ RECONCILE: Final = "/gossip/reconcile"
 FETCH: Final = "/gossip/fetch"
 OFFER: Final = "/gossip/offer"
 
+OCTETS: Final = "application/octet-stream"
+LINES: Final = "application/x-ndjson"
+JSON: Final = "application/json"
+
 FRAME_BYTES: Final = 262_144
 """The longest message of reconciliation that is sent."""
 FRAME_MOST: Final = 1_048_576

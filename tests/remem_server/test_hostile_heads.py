@@ -14,8 +14,9 @@ from starlette.requests import Request
 
 from remem.protocol.errors import FileSize
 from remem_server.web import serving
+from remem_server.web.bodies import read_body
 from remem_server.web.connections import HEAD_BYTES
-from remem_server.web.routes.files import _read_body, matches
+from remem_server.web.routes.files import matches
 from remem_testkit.files import file, key, lesson, sentence
 from remem_testkit.server import ServedCommons
 from remem_testkit.wire import connected
@@ -107,7 +108,7 @@ def test_a_length_is_refused_by_its_digits(length: str) -> None:
     # Not by way of the web server, which refuses such a length by itself.
     request = Request({"type": "http", "method": "PUT", "headers": [(b"content-length", length.encode())]})
     with pytest.raises(FileSize):
-        asyncio.run(_read_body(request, 1))
+        asyncio.run(read_body(request, 262_144, 1, FileSize))
 
 
 @pytest.mark.parametrize("digits", [21, 5_001])

@@ -64,7 +64,8 @@ from remem_server.gossip.spending import STRANGERS, STRANGERS_PART
 from remem_server.opening.context import Commons
 from remem_server.opening.description import DESCRIPTOR_PATH
 from remem_server.settings import Settings
-from remem_server.web.between import JSON, LINES, OCTETS, read_body, signed_by
+from remem_server.web.between import signed_by
+from remem_server.web.bodies import read_body
 from remem_server.web.problems import Refusal, problem_of
 from remem_server.web.watching import Watch, note_code, seen_of
 from remem_server.web.zipping import coding_for
@@ -261,19 +262,19 @@ def memory_app(host: Host) -> Starlette:
     async def reconcile(request: Request) -> Response:
         body, _ = await read(request, wire.FRAME_MOST, BadFrame)
         answer = await host.run(lambda memory: answer_reconcile(memory.node, body))
-        return Response(answer, 200, _KEEP_NOT, OCTETS)
+        return Response(answer, 200, _KEEP_NOT, wire.OCTETS)
 
     async def fetch(request: Request) -> Response:
         body, _ = await read(request, wire.ASKED_BYTES, wire.BadBody)
         coding, headers = coding_for(request.headers.get("accept-encoding", ""))
         answer = await host.run(lambda memory: b"".join(coding(answer_fetch(memory.node, body))))
-        return Response(answer, 200, {**_KEEP_NOT, **headers}, LINES)
+        return Response(answer, 200, {**_KEEP_NOT, **headers}, wire.LINES)
 
     async def offer(request: Request) -> Response:
         account = await host.run(partial(host.caller, signed_by(request, host.clock())))
         body, _ = await read(request, wire.OFFER_BYTES, wire.BadBody)
         verdicts = await host.run(partial(host.take, account, body))
-        return Response(wire.write_verdicts(verdicts), 200, _KEEP_NOT, JSON)
+        return Response(wire.write_verdicts(verdicts), 200, _KEEP_NOT, wire.JSON)
 
     routes = [Route(DESCRIPTOR_PATH, describe, methods=["GET"])]
     for path, answer in ((wire.RECONCILE, reconcile), (wire.FETCH, fetch), (wire.OFFER, offer)):

@@ -6,7 +6,6 @@ that can be known. Reading a file costs one row where the reader has it already.
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import re
 from functools import partial
@@ -15,7 +14,6 @@ from typing import Annotated, Any, Final
 from anyio import to_thread
 from fastapi import APIRouter, Path, Request, Security
 from fastapi.security import HTTPBearer
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from remem.protocol import RULES, ProtocolError, Verdict
@@ -26,6 +24,7 @@ from remem_server.files import store, tokens
 from remem_server.files.accept import Accepted, accept_file
 from remem_server.opening.context import Commons
 from remem_server.web.asking import commons_of, secret_of
+from remem_server.web.bodies import read_body
 from remem_server.web.limits import BODIES_OF_A_TOKEN, BODIES_OF_AN_ADDRESS, token_name
 from remem_server.web.problems import refusals
 from remem_server.web.watching import seen_of, watch_of
@@ -39,7 +38,6 @@ _NAME: Final = re.compile(r"[0-9a-f]{64}|[0-9a-f]{16}")
 # More than any reader has files of one name; a longer condition is not looked into.
 _CONDITION_CHARACTERS: Final = 8_192
 # Far above any length that is allowed, and far below what `int` refuses.
-_LENGTH_DIGITS: Final = 20
 
 Name = Annotated[str, Path(description="A key (64 hex digits) or an origin (16).")]
 
@@ -99,7 +97,7 @@ async def publish(request: Request, name: Name) -> Response:
         await watch.limits.publish(sender)
     with watch.bodies.one(sender, at_once):
         try:
-            data = await _read_body(request, commons.settings.body_seconds)
+            data = await read_body(request, RULES.file_bytes, commons.settings.body_seconds, FileSize)
         finally:
             await watch.limits.came(sender, seen_of(request).came)
     await watch.limits.verify(sender, data.count(b"\n"))
@@ -136,28 +134,6 @@ def _check_sender(commons: Commons, secret: str | None, name: str, *, token_need
             tokens.claim(token, name)
         store.refuse_blocked(connection, name)
     return token
-
-
-async def _read_body(request: Request, seconds: float) -> bytes:
-    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
-        raise errors.CompressedBody("expected the file's own bytes, got a content coding")
-    declared = request.headers.get("content-length", "0")
-    if len(declared) > _LENGTH_DIGITS:
-        raise FileSize(f"at most {RULES.file_bytes} bytes", f"a length of {len(declared)} digits")
-    if declared.isdecimal() and int(declared) > RULES.file_bytes:
-        raise FileSize(f"at most {RULES.file_bytes} bytes", f"{declared} bytes")
-    data = bytearray()
-    try:
-        async with asyncio.timeout(seconds):
-            async for chunk in request.stream():
-                data += chunk
-                if len(data) > RULES.file_bytes:
-                    raise FileSize(f"at most {RULES.file_bytes} bytes", "more")
-    except TimeoutError:
-        raise errors.BodyTimeout(f"expected the file within {seconds:g} seconds, got a part of it") from None
-    except ClientDisconnect:
-        raise errors.BodyIncomplete("expected the whole file, got a part of it") from None
-    return bytes(data)
 
 
 def _answer(accepted: Accepted) -> Response:

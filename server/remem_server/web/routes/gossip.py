@@ -39,7 +39,8 @@ from remem_server.gossip.node import ServerNode
 from remem_server.opening.context import Commons
 from remem_server.web.asking import commons_of, secret_of
 from remem_server.web.bearers import bearer_of
-from remem_server.web.between import JSON, LINES, OCTETS, read_body, signed_by
+from remem_server.web.between import signed_by
+from remem_server.web.bodies import read_body
 from remem_server.web.limits import token_name
 from remem_server.web.problems import refusals
 from remem_server.web.watching import Watch, seen_of, watch_of
@@ -80,14 +81,14 @@ _OF_A_QUESTION: Final = (*_OF_A_BODY, errors.TokenMissing)
     operation_id="reconcile",
     summary="Find out what differs",
     response_class=Response,
-    responses={**_answers(OCTETS, "The next message."), **refusals(BadFrame, *_OF_A_QUESTION)},
-    openapi_extra=_body(OCTETS, "A message of the Negentropy protocol, version 1", wire.FRAME_MOST),
+    responses={**_answers(wire.OCTETS, "The next message."), **refusals(BadFrame, *_OF_A_QUESTION)},
+    openapi_extra=_body(wire.OCTETS, "A message of the Negentropy protocol, version 1", wire.FRAME_MOST),
 )
 async def reconcile(request: Request) -> Response:
     """Answer a message of reconciliation; nothing is kept between two of them."""
     async with _question(request, wire.FRAME_MOST, BadFrame) as body:
         answer = await watch_of(request).questions.run(partial(answer_reconcile, _reader(commons_of(request)), body))
-    return Response(answer, 200, {"Cache-Control": "no-store"}, OCTETS)
+    return Response(answer, 200, {"Cache-Control": "no-store"}, wire.OCTETS)
 
 
 @router.post(
@@ -96,10 +97,10 @@ async def reconcile(request: Request) -> Response:
     summary="Fetch files",
     response_class=Response,
     responses={
-        **_answers(LINES, "Files, and what stands for one; as many as fit."),
+        **_answers(wire.LINES, "Files, and what stands for one; as many as fit."),
         **refusals(wire.BadBody, *_OF_A_QUESTION),
     },
-    openapi_extra=_body(JSON, 'Items, as `{"ids": […]}`', wire.ASKED_BYTES),
+    openapi_extra=_body(wire.JSON, 'Items, as `{"ids": […]}`', wire.ASKED_BYTES),
 )
 async def fetch(request: Request) -> Response:
     """Hand out what items name, in the order of the question; in gzip to whoever reads that."""
@@ -108,7 +109,7 @@ async def fetch(request: Request) -> Response:
         # What the database cannot do is told before the answer begins.
         first = await to_thread.run_sync(next, pieces, b"")
     coding, headers = coding_for(request.headers.get("accept-encoding", ""))
-    return StreamingResponse(coding(_from(first, pieces)), 200, {"Cache-Control": "no-store", **headers}, LINES)
+    return StreamingResponse(coding(_from(first, pieces)), 200, {"Cache-Control": "no-store", **headers}, wire.LINES)
 
 
 @router.post(
@@ -124,7 +125,7 @@ async def fetch(request: Request) -> Response:
         errors.TooManyRequests,
         *_OF_A_BODY,
     ),
-    openapi_extra=_body(LINES, "Files and proofs", wire.OFFER_BYTES),
+    openapi_extra=_body(wire.LINES, "Files and proofs", wire.OFFER_BYTES),
 )
 async def offer(request: Request) -> Response:
     """Take files in, each as if it had been put here by a stranger."""
@@ -147,7 +148,7 @@ async def offer(request: Request) -> Response:
             verdicts = await _take(request, caller, body)
     if not caller.is_peer:
         await watch.limits.came(sender, len(body))
-    return Response(wire.write_verdicts(verdicts), 200, {"Cache-Control": "no-store"}, JSON)
+    return Response(wire.write_verdicts(verdicts), 200, {"Cache-Control": "no-store"}, wire.JSON)
 
 
 # --- who asks ---
